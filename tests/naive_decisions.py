@@ -49,7 +49,7 @@ class NaiveChooser:
 
     def __init__(self, bits: int, loss: Loss, silence: float | None) -> None:
         self.bits = bits
-        self.model = NaiveLinear(loss, silence=silence, wait="skip", narrow=True)
+        self.model = NaiveLinear(loss, silence=silence, wait="adaptive", narrow=True)
         self.rounds = 0
         self.rewards: dict[int, float] = {}
         self.choices: Counter[str] = Counter()
@@ -59,7 +59,8 @@ class NaiveChooser:
 
     def spread(self) -> float:
         """Return the standard deviation of all rewards so far, each as often as it counts."""
-        known = [(r, self.model.counted[ticket][1]) for ticket, r in self.rewards.items()]
+        counted = self.model.looked_at().counted
+        known = [(r, counted[ticket][1]) for ticket, r in self.rewards.items()]
         if not known:
             return 0.0
         total = sum(h for _, h in known)

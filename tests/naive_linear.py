@@ -24,13 +24,16 @@ where it is stored, and nowhere else.
 
 from __future__ import annotations
 
+import copy
 import functools
+import itertools
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 Loss = Literal["squared", "absolute", "quantile", "huber", "hinge", "logistic", "poisson"]
-Wait = Literal["skip"] | int | None
+Wait = Literal["adaptive"] | Mapping[str, int] | None
 Row = list[tuple[int, float]]
 
 SCALES = [1.0 / 64.0, 1.0 / 16.0, 1.0 / 4.0, 1.0]
@@ -499,13 +502,13 @@ class OpenTicket:
 class NaiveLinear:
     """The linear model: ``predict``, then ``observe`` or ``cancel`` in any order.
 
-    ``wait`` says when an open ticket is given up. "skip": every 256 predictions the ages at which
-    labels came are looked at; let L be the smallest age in ``AGES`` above ``patience`` such that at
-    most 1/200 of all labels came at age L or later, and those and one more are at most 1/50 of the
-    tickets that are 10 L old by now, times the share of all that had no label before L; from then
-    on what is older than L is closed, and nothing before the first label. A number: a ticket is
-    closed before the next prediction once so many predictions followed its own. None: never. If
-    ``most_open`` are open, the oldest is closed before the next prediction.
+    ``wait`` says when an open ticket is given up. "adaptive": every 256 predictions the ages at
+    which labels came are looked at; let L be the smallest age in ``AGES`` above ``patience`` such
+    that at most 1/200 of all labels came at age L or later, and those and one more are at most 1/50
+    of the tickets that are 10 L old by now, times the share of all that had no label before L; from
+    then on what is older than L is closed, and nothing before the first label. {"predictions": n}:
+    a ticket is closed before the next prediction once n predictions followed its own. None: never.
+    If ``max_open`` are open, the oldest is closed before the next prediction.
 
     What is shown is corrected for open tickets: see ``Correction``. The correction is computed
     after a prediction, first when 8 tickets were issued since the first label, then after as many
@@ -517,6 +520,9 @@ class NaiveLinear:
     from the first correction on, every 16th of all tickets, but no fewer than 8 and no more than
     256. A ticket is due ``deadline`` after its prediction, by a clock that counts predictions where
     no times are given; from then on its label so far is the last word.
+
+    Labels wait for the next prediction, for a ticket that is cancelled, or for a time at which an
+    open one is due. Then all that wait are learned in ``learning_order``.
 
     Where labels are numbers, what is learned of one is no farther from the mean of what was learned
     of the n others than max(20, sqrt(n)) of their standard deviations, if n >= 5 and they are not
@@ -533,11 +539,11 @@ class NaiveLinear:
         l1: float = 0.0,
         l2: float = 0.0,
         intercept: bool = True,
-        wait: Wait = "skip",
+        wait: Wait = "adaptive",
         patience: int = 0,
         silence: float | None = None,
         deadline: float = math.inf,
-        most_open: int | None = None,
+        max_open: int | None = None,
         narrow: bool = False,
     ) -> None:
         """Start with weights of zero and a uniform mixture."""
@@ -549,9 +555,10 @@ class NaiveLinear:
         self.patience = patience
         self.silence = silence
         self.deadline = deadline
-        self.most_open = most_open
+        self.max_open = max_open
         self.narrow = narrow
         self.coordinates: dict[int, Coordinate] = {}
+        self.answers: list[tuple[int, float, float, bool]] = []  # that wait
         self.labels = Labels()
         self.counted: dict[int, tuple[float, float]] = {}  # learned of tickets, weights
         self.tamed = 0
@@ -584,6 +591,7 @@ class NaiveLinear:
         self, row: Row, at: float | None = None, span: float | None = None
     ) -> tuple[int, float]:
         """Return the next ticket and the mixture's prediction, as the user sees it."""
+        self.learn()
         self.tick(self.predictions if at is None else at)
         self._give_up()
         ticket = self.predictions
@@ -625,24 +633,28 @@ class NaiveLinear:
 
     def tick(self, at: float) -> None:
         """Let the clock go on, and close what was due before."""
+        self.learn()
+        self._set_clock(at)
+
+    def _set_clock(self, at: float) -> None:
         self.clock = max(self.clock, at)
         for ticket, kept in sorted(self.open.items()):
             if kept.due < self.clock:
                 self._close(ticket)
 
     def _close(self, ticket: int) -> None:
-        self.cancel(ticket)
+        self._remove(ticket)
         self.given_up.add(ticket)
 
     def _give_up(self) -> None:
         t = self.predictions
-        if self.wait == "skip" and self.deadline == math.inf and t % 256 == 0:
+        if self.wait == "adaptive" and self.deadline == math.inf and t % 256 == 0:
             self.limit = self._review()
+        limit = self.wait["predictions"] if isinstance(self.wait, Mapping) else self.limit
         for s in sorted(self.open):
-            limit = self.limit if self.wait == "skip" else self.wait
             if limit is not None and t - s > limit:
                 self._close(s)
-        while self.most_open is not None and len(self.open) >= self.most_open:
+        while self.max_open is not None and len(self.open) >= self.max_open:
             self._close(min(self.open))
 
     def _review(self) -> int | None:
@@ -676,21 +688,40 @@ class NaiveLinear:
     def observe(
         self, ticket: int, label: float, weight: float = 1.0, at: float | None = None
     ) -> bool:
-        """Learn the last word on a ticket; False, and nothing else, if it was given up."""
-        used = self._told(ticket, label, weight, at, is_last=True)
-        if used:
-            self.cancel(ticket)
-        return used
+        """Hear the last word on a ticket; False if it was given up."""
+        return self._hear_of(ticket, label, weight, at, is_last=True)
 
     def revise(self, ticket: int, label: float, at: float | None = None) -> bool:
-        """Learn a label that may change again."""
-        return self._told(ticket, label, 1.0, at, is_last=False)
+        """Hear a label that may change again."""
+        return self._hear_of(ticket, label, 1.0, at, is_last=False)
 
-    def _told(
+    def _hear_of(
         self, ticket: int, label: float, weight: float, at: float | None, *, is_last: bool
     ) -> bool:
         if at is not None:
-            self.tick(at)
+            if any(kept.due < at for kept in self.open.values()):
+                self.learn()
+            self._set_clock(at)
+        self.answers.append((ticket, label, weight, is_last))
+        return ticket not in self.given_up
+
+    def learn(self) -> None:
+        """Learn what waits; of a ticket the later label after the earlier one."""
+        answers, self.answers = self.answers, []
+        for place in learning_order([ticket for ticket, *_ in answers]):
+            ticket, label, weight, is_last = answers[place]
+            if self._told(ticket, label, weight, is_last=is_last) and is_last:
+                self._remove(ticket)
+
+    def looked_at(self) -> NaiveLinear:
+        """Return what the model would be if it learned what waits."""
+        if not self.answers:
+            return self
+        model = copy.deepcopy(self)
+        model.learn()
+        return model
+
+    def _told(self, ticket: int, label: float, weight: float, *, is_last: bool) -> bool:
         self.ages.append(self.predictions - ticket - 1)
         self.ages_of.setdefault(label, []).append(self.ages[-1])
         if ticket in self.given_up:
@@ -840,7 +871,12 @@ class NaiveLinear:
                 c.w[k] = c.short(c.w[k] - eta * s * r)
 
     def cancel(self, ticket: int) -> None:
-        """Close a ticket: what was learned of it stays. Where none is open, nothing is moved."""
+        """Close a ticket: what was learned of it stays."""
+        self.learn()
+        self._remove(ticket)
+
+    def _remove(self, ticket: int) -> None:
+        """Forget an open ticket. Where none is open, nothing is moved."""
         del self.open[ticket]
         if not self.open:
             self.correction.offset, self.correction.shrinkage = 0.0, 1.0
@@ -902,10 +938,24 @@ class NaiveLinear:
 
 
 def learning_order(tickets: list[int]) -> list[int]:
-    """Return the tickets of one call in the order in which their labels are learned."""
-    ranks = {ticket: rank for rank, ticket in enumerate(sorted(tickets))}
+    """Return the places of tickets in the order in which their labels are learned."""
+    places = sorted(range(len(tickets)), key=lambda place: (tickets[place], place))
     near = max(len(tickets), 1000)
-    return sorted(tickets, key=lambda t: (ranks[t] + near * scattered(t), t))
+    late = {place: rank + near * scattered(tickets[place]) for rank, place in enumerate(places)}
+    return sorted(places, key=lambda place: (late[place], tickets[place]))
+
+
+def sorted_in_sets(events: list[int]) -> list[int]:
+    """Return events with labels between two predictions in the order in which they are learned.
+
+    So those that tell labels one by one know what the model will be then.
+    """
+    found: list[int] = []
+    for is_label, run in itertools.groupby(events, lambda event: event < 0):
+        given = list(run)
+        order = learning_order([~event for event in given]) if is_label else range(len(given))
+        found += [given[place] for place in order]
+    return found
 
 
 def scattered(ticket: int) -> float:
@@ -925,6 +975,7 @@ def is_tied(model: NaiveLinear, ticket: int, y: float, h: float) -> bool:
     of an expert cancel. Weights of the mixture jump where R_k = 0, whatever the size of R_k beside
     it.
     """
+    model = model.looked_at()
     kept = model.open[ticket]
     y = model.learnable(ticket, y)
     h *= model.relative_weight(ticket)

@@ -21,6 +21,7 @@ from naive_linear import (
     is_tied,
     shares,
     sigmoid,
+    sorted_in_sets,
     stopped_coming,
 )
 
@@ -53,7 +54,8 @@ def test_fast_and_slow_agree_and_so_do_live_and_whole(kind: Loss) -> None:
     slow = NaiveLinear(kind, patience=1000, narrow=True)
     events = []
     moved = 0
-    for event in timeline.events[: count + int(timeline.observed.sum())].tolist():
+    known = timeline.events[: count + int(timeline.observed.sum())].tolist()
+    for event in sorted_in_sets(known):
         if event < 0 and is_tied(slow, ~event, float(y[~event]), 1.0):
             continue  # rounding alone would decide what is learned; it stays open
         events.append(event)
@@ -415,10 +417,10 @@ def answered_backlog(
 
 @pytest.mark.parametrize("kind", ["logistic", "hinge"])
 def test_fast_and_slow_agree_after_answers_to_a_backlog(kind: Loss) -> None:
-    x, y, events = answered_backlog(1, 60, 200, 80)
+    x, y, events = answered_backlog(2, 60, 200, 80)
     y = y if kind == "logistic" else 2.0 * y - 1.0
     fast, slow = LinearModel(kind, bits=3), NaiveLinear(kind, patience=1000, narrow=True)
-    for event in events.tolist():
+    for event in sorted_in_sets(events.tolist()):
         if event >= 0:
             row = list(enumerate(x[event].tolist()))
             value = fast.predict(x[event]).value

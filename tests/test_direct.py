@@ -44,9 +44,9 @@ WAYS: list[dict[str, Any]] = [
     {},
     {"loss": "logistic", "bits": 4},
     {"loss": "logistic", "silence": 0, "bits": 6},
-    {"intercept": False, "most_open": 20, "bits": 5},
+    {"intercept": False, "max_open": 20, "bits": 5},
     {"deadline": 30, "bits": 5},
-    {"wait": 10, "loss": "absolute"},
+    {"wait": {"predictions": 10}, "loss": "absolute"},
 ]
 
 
@@ -266,14 +266,12 @@ def test_dicts_do_the_same(key: str | None) -> None:
 
 def test_keys_are_not_passed_over() -> None:
     model = bl.LinearModel()
-    model.predict(np.ones(2), key=5)
     model.predict(np.ones(2), key="a")
-    assert model.observe(5, 1.0)
     assert model.observe("a", 1.0)
     model.predict(np.ones(2))
+    assert model.observe(1, 1.0)
     with pytest.raises(bl.UnknownTicket):
-        model.observe(2, 1.0)  # a number is a key here, since one was
-    assert (model.rounds, model.open) == (3, 1)
+        model.observe("1", 1.0)
 
 
 def test_one_at_a_time() -> None:
@@ -317,7 +315,8 @@ def test_arrays_live_as_long_as_what_points_into_them() -> None:
     del model
     gc.collect()
     assert [issue(np.ones(3)).ticket for _ in range(9)] == list(range(9))  # type: ignore[union-attr]
-    assert [hear(ticket, 1.0, 1.0) for ticket in range(9)] == [True] * 9
+    assert hear(0, 1.0, 1.0) is True
+    assert hear(1, 1.0, 1.0) is None  # the second of a set
 
 
 def test_a_finaliser_may_ask_in_between() -> None:
@@ -373,13 +372,14 @@ def test_copies_and_pickles_have_their_own() -> None:
     assert model.rounds == 1
 
 
-def test_long_rows_take_the_usual_way_from_then_on() -> None:
+def test_labels_of_long_rows_take_the_usual_way() -> None:
     model = bl.LinearModel()
     model.predict(np.ones(of_linear.LONGEST))
-    assert model._hear_now is not None
     model.predict(np.ones(3 * of_linear.LONGEST))
-    assert model._hear_now is None
+    assert model._hear_now is not None
     assert model._issue_now is not None
+    assert model._hear_now(1, 1.0, 1.0) is None
+    assert model.observe(1, 1.0)
     assert model.observe(0, 1.0)
 
 
@@ -407,4 +407,6 @@ def test_nothing_is_made_of_entries_that_are_called_otherwise() -> None:
     model = bl.LinearModel()
     assert of_linear._address(model._observe, of_linear._PREDICT) is None
     assert of_linear.predict(model._observe, model._arrays, model._turn, tuple) is None
-    assert of_linear.observe(model._predict, model._arrays, model._turn, takes_weights=True) is None
+    saved = model._first.saved
+    arrays, turn = model._arrays, model._turn
+    assert of_linear.observe(model._predict, arrays, saved, turn, takes_weights=True) is None

@@ -13,7 +13,6 @@ import pytest
 import belated as bl
 from belated.errors import AlreadyObserved, BadKey
 from belated.kernels.knobs import layout as L
-from belated.learner.keys import Ticket
 from belated.learner.whole import Whole
 from conftest import everything
 from interrupts import interrupted
@@ -80,7 +79,7 @@ def intervals(loss: Any = "squared", rounds: int = 12, **more: Any) -> bl.Interv
 def on(made: bl.Intervals) -> None:
     """Answer what can be answered, and some more."""
     for ticket in sorted(made.model.answerable()):
-        made.observe(Ticket(ticket), float(ticket % 5))
+        made.observe(ticket, float(ticket % 5))
     at = None if made.model.settings.deadline is None else 50.0
     for turn in range(3):
         ticket = made.predict({"x": float(turn), "y": 1.0}, key="again", at=at).ticket
@@ -89,11 +88,17 @@ def on(made: bl.Intervals) -> None:
     made.report()
 
 
+def heard_by(made: Made, *tickets: int) -> Made:
+    """Return something that has heard answers since its last prediction."""
+    for ticket in tickets:
+        made.observe(ticket, float(ticket % 2))
+    return made
+
+
 OF_INTERVALS: dict[str, Event] = {
     "predict": (intervals, lambda i: i.predict({"x": 1.0})),
     "a vector": (intervals, lambda i: i.predict([1.0, 2.0])),
     "a key": (intervals, lambda i: i.predict({"x": 1.0}, key="new")),
-    "a number as key": (intervals, lambda i: i.predict({"x": 1.0}, key=7000)),
     "a date": (intervals, lambda i: i.predict({"x": 1.0}, key="new", at=NOON)),
     "a time": (
         lambda: intervals(deadline=5.0, wait=None),
@@ -101,12 +106,15 @@ OF_INTERVALS: dict[str, Event] = {
     ),
     "growing": (lambda: intervals(bits=8), lambda i: i.predict(WIDE, key="new")),
     "more tickets": (lambda: intervals(rounds=8), lambda i: i.predict({"x": 1.0})),
-    "tidying": (lambda: intervals(rounds=65, wait=5), lambda i: i.predict({"x": 1.0})),
+    "tidying": (
+        lambda: intervals(rounds=65, wait={"predictions": 5}),
+        lambda i: i.predict({"x": 1.0}),
+    ),
     "observe": (intervals, lambda i: i.observe(10, 1.5)),
     "by key": (intervals, lambda i: i.observe("k11", 1.5)),
     "far away": (intervals, lambda i: i.observe("k11", 1e50)),
     "unbounded": (intervals, lambda i: i.observe(0, 1.5)),
-    "late": (lambda: intervals(wait=3), lambda i: i.observe(0, 1.5)),
+    "late": (lambda: intervals(wait={"predictions": 3}), lambda i: i.observe(0, 1.5)),
     "too late": (
         lambda: intervals(deadline=5.0, wait=None),
         lambda i: i.observe("k5", 1.5, at=13.0),
@@ -115,6 +123,16 @@ OF_INTERVALS: dict[str, Event] = {
     "tick": (lambda: intervals(deadline=5.0, wait=None), lambda i: i.tick(14.5)),
     "snapshot": (intervals, lambda i: i.snapshot()),
     "peek": (intervals, lambda i: (i.peek({"x": 1.0}), i.report())),
+    "a second label": (lambda: heard_by(intervals(), 8), lambda i: i.observe(10, 1.5)),
+    "predict after labels": (
+        lambda: heard_by(intervals(), 8, 1),
+        lambda i: i.predict({"x": 1.0}, key="new"),
+    ),
+    "growing after labels": (
+        lambda: heard_by(intervals(bits=8), 8, 1),
+        lambda i: i.predict(WIDE, key="new"),
+    ),
+    "cancel after labels": (lambda: heard_by(intervals(), 8, 1), lambda i: i.cancel("k11")),
 }
 
 
@@ -169,7 +187,7 @@ def later_than(has_dates: bool, deadline: float | None) -> Any:
 def learn_on(made: bl.LinearModel) -> None:
     """Answer what can be answered, and some more."""
     for ticket in sorted(made.answerable()):
-        made.observe(Ticket(ticket), float(ticket % 2))
+        made.observe(ticket, float(ticket % 2))
     needs_dates = made._memory.has_dates or made.settings.needs_times
     at = later_than(needs_dates, made.settings.deadline)
     for turn in range(3):
@@ -178,12 +196,20 @@ def learn_on(made: bl.LinearModel) -> None:
         made.observe("again", 1.0)
 
 
+def hearing(made: bl.LinearModel, *tickets: int, looks: bool = False) -> bl.LinearModel:
+    """Return a model that has heard labels since its last prediction, and was looked at maybe."""
+    for ticket in tickets:
+        made.observe(ticket, float(ticket % 3))
+    if looks:
+        made.peek({"x": 1.0})
+    return made
+
+
 ROWS = [{"x": 1.0}, {"x": 2.0}, {"y": 1.0}]
 OF_MODELS: dict[str, Event] = {
     "predict": (model, lambda m: m.predict({"x": 1.0})),
     "a pair": (model, lambda m: m.predict((np.arange(3), np.ones(3)))),
     "a key": (model, lambda m: m.predict({"x": 1.0}, key="new")),
-    "a number as key": (model, lambda m: m.predict({"x": 1.0}, key=7000)),
     "a date": (model, lambda m: m.predict({"x": 1.0}, key="new", at=NOON)),
     "the first date": (dated, lambda m: m.predict({"x": 1.0}, key="new", at=NOON)),
     "a time": (timed, lambda m: m.predict({"x": 1.0}, key="new", at=14.0)),
@@ -200,6 +226,36 @@ OF_MODELS: dict[str, Event] = {
     "many with numbers as keys": (model, lambda m: m.predict_many(ROWS, keys=[70, 71, 72])),
     "many with a date": (dated, lambda m: m.predict_many(ROWS, keys=["a", "b", "c"], at=NOON)),
     "many labels": (model, lambda m: m.observe_many(["k11", 10, "k9"], [1.0, 2.0, 3.0])),
+    "predict after a label": (lambda: hearing(model(), 8), lambda m: m.predict({"x": 1.0})),
+    "growing after a label": (lambda: hearing(model(), 8), lambda m: m.predict(WIDE, key="new")),
+    "a second label": (lambda: hearing(model(), 8), lambda m: m.observe(10, 1.0)),
+    "more labels": (
+        lambda: hearing(model(), 8, looks=True),
+        lambda m: m.observe_many(["k11", 10, "k9"], [1.0, 2.0, 3.0]),
+    ),
+    "predict after labels": (lambda: hearing(model(), 8, 1), lambda m: m.predict({"x": 1.0})),
+    "growing after labels": (
+        lambda: hearing(model(), 8, 1, looks=True),
+        lambda m: m.predict(WIDE, key="new"),
+    ),
+    "many after labels": (
+        lambda: hearing(model(), 8, 1),
+        lambda m: m.predict_many(ROWS, keys=["new", None, "newer"]),
+    ),
+    "a third label": (
+        lambda: hearing(model(), 8, 1, looks=True),
+        lambda m: m.observe("k11", 1.0),
+    ),
+    "cancel after labels": (lambda: hearing(model(), 8, 1), lambda m: m.cancel("k11")),
+    "tick after labels": (lambda: hearing(timed(), 8, 10), lambda m: m.tick(14.5)),
+    "a late label after labels": (
+        lambda: hearing(timed(), 8, 10),
+        lambda m: m.observe("k11", 1.0, at=14.5),
+    ),
+    "peek after labels": (
+        lambda: hearing(model(), 8, 1),
+        lambda m: (m.peek({"x": 1.0}), m.report(), m.snapshot()),
+    ),
 }
 
 
@@ -252,7 +308,7 @@ def chooser(rounds: int = 12, **more: Any) -> bl.Chooser:
 
 
 def crowded() -> bl.Chooser:
-    return chooser(rounds=64, most_open=3)
+    return chooser(rounds=64, max_open=3)
 
 
 def choose_on(made: bl.Chooser) -> None:
@@ -260,9 +316,9 @@ def choose_on(made: bl.Chooser) -> None:
     made.report()  # what was left of an event is done
     for ticket, kept in sorted(made._kept.items()):
         if kept.row is not None:
-            made.shown(Ticket(ticket), at=70.0)
+            made.shown(ticket, at=70.0)
         with suppress(AlreadyObserved):
-            made.observe(Ticket(ticket), float(ticket % 2))
+            made.observe(ticket, float(ticket % 2))
     for turn in range(3):
         made.choose({"x": float(turn)}, key="again", at=90.0)
         made.observe("again", 1.0)
@@ -273,7 +329,7 @@ CONTEXT = {"x": 1.0}
 OF_CHOOSERS: dict[str, Event] = {
     "choose": (chooser, lambda c: c.choose(CONTEXT, at=13.0)),
     "a key": (chooser, lambda c: c.choose(CONTEXT, key="new", at=13.0, baseline="a")),
-    "a new action": (chooser, lambda c: c.choose(CONTEXT, ["d"], key=7000, at=13.0)),
+    "a new action": (chooser, lambda c: c.choose(CONTEXT, ["d"], key="new", at=13.0)),
     "not shown": (chooser, lambda c: c.choose(CONTEXT, key="new", at=13.0, shown=False)),
     "shown": (chooser, lambda c: c.shown("k11", at=13.0)),
     "observe": (chooser, lambda c: c.observe("k9", 1.0, at=13.0)),
@@ -285,6 +341,16 @@ OF_CHOOSERS: dict[str, Event] = {
     "tick": (chooser, lambda c: c.tick(23.0)),
     "tidying": (crowded, lambda c: c.choose(CONTEXT, at=70.0)),
     "crowding out": (crowded, lambda c: c.choose(CONTEXT, at=70.0, shown=False)),
+    "a second reward": (lambda: heard_by(chooser(), 8), lambda c: c.observe("k9", 1.0)),
+    "choose after rewards": (
+        lambda: heard_by(chooser(), 8, 5),
+        lambda c: c.choose(CONTEXT, key="new", at=13.0),
+    ),
+    "shown after rewards": (
+        lambda: heard_by(chooser(), 8, 5),
+        lambda c: c.shown("k11", at=13.0),
+    ),
+    "cancel after rewards": (lambda: heard_by(chooser(), 8, 5), lambda c: c.cancel("k9")),
 }
 
 
@@ -321,7 +387,7 @@ def alarmed() -> bl.Knobs:
 def turn_on(made: bl.Knobs) -> None:
     """Answer what can be answered, and some more."""
     for ticket in sorted(made._memory.answerable()):
-        made.observe(Ticket(ticket), float(ticket % 3))
+        made.observe(ticket, float(ticket % 3))
     at = later_than(made.settings.needs_times, made.settings.deadline)
     for _ in range(3):
         made.predict(key="again", at=at)
@@ -331,7 +397,6 @@ def turn_on(made: bl.Knobs) -> None:
 OF_KNOBS: dict[str, Event] = {
     "predict": (knobs, lambda k: k.predict(at=13.0)),
     "a key": (knobs, lambda k: k.predict("new", at=13.0)),
-    "a number as key": (knobs, lambda k: k.predict(7000, at=13.0)),
     "the first date": (dated_knobs, lambda k: k.predict("new", at=NOON)),
     "growing": (lambda: knobs(rounds=16), lambda k: k.predict("new", at=17.0)),
     "observe": (knobs, lambda k: k.observe("k9", 1.0, at=13.0)),
@@ -373,7 +438,7 @@ def tracked() -> bl.Learner:
 def play_on(made: bl.Learner) -> None:
     """Answer what can be answered, and some more."""
     for ticket in sorted(made._memory.answerable()):
-        made.observe(Ticket(ticket), np.full(3, 0.1 * (ticket % 3)))
+        made.observe(ticket, np.full(3, 0.1 * (ticket % 3)))
     for _ in range(3):
         made.predict("again")
         made.observe("again", np.full(3, 0.5))
@@ -383,7 +448,6 @@ OF_LEARNERS: dict[str, Event] = {
     "predict": (learner, lambda p: p.predict()),
     "a key": (learner, lambda p: p.predict("new")),
     "the first key": (lambda: learner(rounds=1), lambda p: p.predict("new")),
-    "a number as key": (tracked, lambda p: p.predict(7000)),
     "growing": (lambda: learner(rounds=18), lambda p: p.predict("new")),
     "observe": (learner, lambda p: p.observe(10, np.full(3, 0.3))),
     "by key": (tracked, lambda p: p.observe("k9", [0.1, 0.2, 0.3])),
@@ -410,7 +474,7 @@ def regression(rounds: int = 12) -> bl.rivals.DelayedVAW:
 def regress_on(made: bl.rivals.DelayedVAW) -> None:
     """Answer what can be answered, and some more."""
     for ticket in sorted(made._memory.answerable()):
-        made.observe(Ticket(ticket), 0.25)
+        made.observe(ticket, 0.25)
     for _ in range(3):
         made.predict([0.5, 0.5], key="again")
         made.observe("again", 0.5)
@@ -418,7 +482,6 @@ def regress_on(made: bl.rivals.DelayedVAW) -> None:
 
 OF_REGRESSIONS: dict[str, Event] = {
     "a key": (regression, lambda r: r.predict([0.5, 0.25], key="new")),
-    "a number as key": (regression, lambda r: r.predict([0.5, 0.25], key=7000)),
     "growing": (lambda: regression(rounds=18), lambda r: r.predict([0.5, 0.25], key="new")),
     "by key": (regression, lambda r: r.observe("k9", 0.5)),
     "cancel": (regression, lambda r: r.cancel("k9")),

@@ -1,4 +1,4 @@
-"""Labels of one call are learned in an order that depends on their tickets alone."""
+"""Labels of a set are learned in an order that depends on their tickets alone."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 import belated as bl
 from belated.errors import AlreadyObserved
 from belated.linear import LinearModel
-from belated.linear.order import order_of
+from belated.linear.order import in_sets, order_of
 from conftest import examples
-from naive_linear import learning_order
+from naive_linear import learning_order, sorted_in_sets
 
 TICKETS = st.lists(st.integers(0, 2**62), unique=True, max_size=60)
 
@@ -25,12 +25,12 @@ TICKETS = st.lists(st.integers(0, 2**62), unique=True, max_size=60)
 @examples(200)
 def test_fast_and_slow_agree(tickets: list[int]) -> None:
     array = np.array(tickets, dtype=np.int64)
-    assert array[order_of(array)].tolist() == learning_order(tickets)
+    assert order_of(array).tolist() == learning_order(tickets)
 
 
 def test_fast_and_slow_agree_on_many() -> None:
     tickets = np.random.default_rng(0).permutation(3000)[:2500]
-    assert tickets[order_of(tickets)].tolist() == learning_order(tickets.tolist())
+    assert order_of(tickets).tolist() == learning_order(tickets.tolist())
 
 
 @given(tickets=TICKETS, seed=st.integers(0, 99))
@@ -57,7 +57,9 @@ def test_few_tickets_are_mixed_and_many_keep_their_age() -> None:
 def test_a_file_is_learned_the_same_however_it_is_sorted(loss: Any, silence: Any) -> None:
     x, y = _rows(60)
     y = y if loss == "squared" else (y > 0.0).astype(float)
-    models = [LinearModel(loss, bits=3, silence=silence, wait=40) for _ in range(4)]
+    models = [
+        LinearModel(loss, bits=3, silence=silence, wait={"predictions": 40}) for _ in range(4)
+    ]
     orders = [np.argsort(y), np.arange(60), np.argsort(-x[:, 0])]
     for model, order in zip(models[1:], orders, strict=True):
         tickets, _ = model.predict_many(x)
@@ -70,16 +72,15 @@ def test_a_file_is_learned_the_same_however_it_is_sorted(loss: Any, silence: Any
     assert len({model.snapshot() for model in models}) == 1
 
 
-def test_in_order_is_as_it_is_given() -> None:
-    x, y = _rows(50)
-    weights = np.linspace(0.5, 2.0, 50)
-    many, one = LinearModel(bits=3), LinearModel(bits=3)
-    tickets, _ = many.predict_many(x)
-    one.predict_many(x)
-    many.observe_many(tickets[::-1], y[::-1], weights[::-1], in_order=True)
-    for ticket in range(49, -1, -1):
-        one.observe(ticket, y[ticket], weights[ticket])
-    assert many.snapshot() == one.snapshot()
+@given(
+    runs=st.lists(st.lists(st.integers(0, 2**62), unique=True, max_size=9), max_size=6),
+    seed=st.integers(0, 99),
+)
+@examples(100)
+def test_sets_of_a_log_are_sorted_one_by_one(runs: list[list[int]], seed: int) -> None:
+    events = [event for run in runs for event in (0, *(~ticket for ticket in run))]
+    found = in_sets(np.array(events, dtype=np.int64)).tolist()
+    assert found == sorted_in_sets(events)
 
 
 def test_what_is_refused_changes_nothing() -> None:
@@ -93,40 +94,24 @@ def test_what_is_refused_changes_nothing() -> None:
     assert model.snapshot() == before
 
 
-def test_a_store_logs_labels_as_they_were_learned(tmp_path: Path) -> None:
-    """So that its log, also one of before there was an order, is played as it stands."""
+def test_a_store_logs_labels_as_they_are_given(tmp_path: Path) -> None:
+    """The log has no order of its own: whoever plays it finds the same."""
     x, y = _rows(40)
-    twin = LinearModel(bits=3)
-    twin.predict_many(x)
-    twin.observe_many(np.arange(20), y[:20], y[:20] ** 2 + 0.5)
-    twin.observe_many(np.arange(39, 19, -1), y[:19:-1], in_order=True)
-    with bl.open(tmp_path / "a.store") as store:
-        model = store.model("m", LinearModel(bits=3))
-        model.predict_many(x)
-        model.observe_many(range(20), y[:20].tolist(), (y[:20] ** 2 + 0.5).tolist())
-        model.observe_many(np.arange(39, 19, -1), y[:19:-1], in_order=True)
-        told = [line.ticket for line in store.log("m") if line.verb == "observe"]
-        assert told == [*learning_order(list(range(20))), *range(39, 19, -1)]
-        assert model.snapshot() == twin.snapshot()
-        assert store.replay("m", LinearModel(bits=3)).snapshot() == twin.snapshot()
-        store.compact("m")
-    with bl.open(tmp_path / "a.store") as store:
-        assert store.model("m").snapshot() == twin.snapshot()
-
-
-def test_a_store_logs_keys_beside_what_they_were_learned_as(tmp_path: Path) -> None:
-    x, y = _rows(30)
-    keys = [f"order-{i}" for i in range(30)]
+    keys = [f"order-{i}" for i in range(40)]
     twin = LinearModel(bits=3)
     twin.predict_many(x, keys=keys)
-    used = twin.observe_many(keys[::-1], y[::-1])
+    twin.observe_many(np.arange(20), y[:20], y[:20] ** 2 + 0.5)
+    used = twin.observe_many(keys[:19:-1], y[:19:-1])
     with bl.open(tmp_path / "a.store") as store:
         model = store.model("m", LinearModel(bits=3))
         model.predict_many(x, keys=keys)
-        assert model.observe_many(keys[::-1], y[::-1]).tolist() == used.tolist()
-        told = [(line.ticket, line.key) for line in store.log("m") if line.verb == "observe"]
-        assert told == [(t, keys[t]) for t in learning_order(list(range(30)))]
+        model.observe_many(range(20), y[:20].tolist(), (y[:20] ** 2 + 0.5).tolist())
+        assert model.observe_many(keys[:19:-1], y[:19:-1]).tolist() == used.tolist()
+        told = [line.ticket for line in store.log("m") if line.verb == "observe"]
+        assert told == [*range(20), *range(39, 19, -1)]
         assert model.snapshot() == twin.snapshot()
+        assert store.rebuild("m", LinearModel(bits=3)).snapshot() == twin.snapshot()
+        store.compact("m")
     with bl.open(tmp_path / "a.store") as store:
         assert store.model("m").snapshot() == twin.snapshot()
 
@@ -141,15 +126,18 @@ def test_a_sorted_file_costs_nothing(seed: int) -> None:
     y = 10.0 * rng.standard_normal(5)[shop] + rng.standard_normal(800)
     rows = [{"shop": f"s{s}"} for s in shop.tolist()]
     errors = {}
-    for in_order in (True, False):
+    for is_sorted in (True, False):
         model = LinearModel()
         said = []
         for night in range(0, 800, 200):
             tickets, values = model.predict_many(rows[night : night + 200])
-            model.observe_many(tickets, y[night : night + 200], in_order=in_order)
+            order = np.arange(200) if is_sorted else rng.permutation(200)
+            for place in order.tolist():
+                model.observe(int(tickets[place]), float(y[night + place]))
             said.append(values)
-        errors[in_order] = np.mean((np.concatenate(said) - y)[200:] ** 2)
-    assert errors[False] < 0.7 * errors[True]
+        errors[is_sorted] = np.mean((np.concatenate(said) - y)[200:] ** 2)
+    assert errors[True] == errors[False]
+    assert errors[True] < 0.1 * np.var(y)
 
 
 def _rows(count: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:

@@ -244,6 +244,7 @@ def apart(kind: Any, seed: int, silence: float | None) -> tuple[float, int]:
             getattr(model, verb)(ticket, label, *weight)
             getattr(naive, verb)(ticket, label, *weight)
             waiting += [ticket] if verb == "revise" else []
+    naive.learn()
     assert model.report().tamed == naive.tamed
     assert model.report().mean_loss == pytest.approx(naive.lost / naive.scored, rel=1e-5)
     return worst, naive.tamed

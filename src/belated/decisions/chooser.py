@@ -19,9 +19,7 @@ from belated.decisions.tally import OfAction, Tally, heard
 from belated.errors import AlreadyObserved, BadFeedback, SpecError, UnknownTicket
 from belated.explore import Exploration, GapWeighted
 from belated.files import StrPath, write_whole
-from belated.kernels.linear import entries
 from belated.kernels.slots import ints as N
-from belated.kernels.slots import status as S
 from belated.learner.extras import extras_of
 from belated.learner.given import checked_seed, checked_ticket
 from belated.learner.keys import Key, Keys
@@ -74,7 +72,7 @@ class Chooser:
     ``loss`` is "squared", or "logistic" for rewards 0 and 1.
 
     ``silence`` is the reward of what nothing is heard of, ``deadline`` how long one waits; these,
-    ``wait``, ``most_open``, ``late`` and ``bits`` are those of ``LinearModel``.
+    ``wait``, ``max_open``, ``late`` and ``bits`` are those of ``LinearModel``.
 
     With ``mode="apprentice"`` the ``baseline`` is played, and ``report`` says how often the chooser
     would agree and what it expects to gain; set ``chooser.mode = "learn"`` to let it take over.
@@ -110,8 +108,8 @@ class Chooser:
         silence: float | None = None,
         deadline: Duration | None = None,
         late: Late = "drop",
-        wait: Wait = "skip",
-        most_open: int | None = None,
+        wait: Wait = "adaptive",
+        max_open: int | None = None,
         baseline: str | None = None,
         mode: Mode = "learn",
         interactions: str | Iterable[str] = "all",
@@ -133,7 +131,7 @@ class Chooser:
             deadline=deadline,
             late=late,
             wait=wait,
-            most_open=most_open,
+            max_open=max_open,
         )
         self._connect(settings, model, Keys(), checked_mode(mode), decide)
 
@@ -274,7 +272,7 @@ class Chooser:
         if at is not None or deadline is not None or model._settings.deadline is not None:
             times = model._times.issued(at, deadline)
         if at is not None:
-            kind = model._memory.times_with(is_date=is_date(at))
+            kind = model._base.times_with(is_date=is_date(at))
         name, counts = action, self._tally.actions.get(action)
         if counts is None:
             name, counts = self._tally.of(action)
@@ -287,7 +285,7 @@ class Chooser:
             turn.append(None)
             raise
         try:
-            shown = model._memory.n.item(N.ROUNDS), kind, name, counts, counts.chosen + 1
+            shown = model._base.n.item(N.ROUNDS), kind, name, counts, counts.chosen + 1
             whole.left = self._told, _ASKED, (), (then, shown, noted)
             try:
                 whole_events.issue_alone(model, row, times, row[:2])
@@ -303,7 +301,7 @@ class Chooser:
     ) -> None:
         """Do what comes then, if the model has issued a ticket."""
         twin, kind, name, counts, chosen = shown
-        n = self._model._memory.n
+        n = self._model._base.n
         if n.item(N.ROUNDS) > twin:
             if kind:
                 n[N.HAS_TIMES] = kind
@@ -448,15 +446,6 @@ class Chooser:
             name, counts = self._tally.of(name)
         said = (*heard(counts, kept.reward, reward), reward)
         noted = name, counts, kept, said, number, ticket, is_last
-        quick = model._hear_now
-        if quick is not None and is_last and now is NEVER:
-            n = model._memory.n
-            whole.left = self._heard, _ASKED, (), (n.item(N.ARRIVED), n.item(N.LATE), noted)
-            used = quick(kept.twin, reward, 1.0)
-            if used is not None:
-                self._note((used,), *noted)
-                whole.left = None
-                return used
         answers: list[Any] = []
         whole.left = self._note, answers, (), noted
         turn = model._turn
@@ -468,24 +457,13 @@ class Chooser:
             turn.append(None)
             raise
         try:
-            if is_last:
-                whole_events.hear(model, answers, kept.twin, reward, now, who)
-            else:
-                revise, told = entries.revise(model.settings.code), (kept.twin, reward, 1.0, now)
-                whole_events.ask(model, answers, revise, told, who)
+            whole_events.hear(model, answers, (kept.twin, reward, now), who, is_last=is_last)
         except (AlreadyObserved, UnknownTicket):
             raise self._closed(number, who) from None
         finally:
             turn.append(None)
             used = whole.finish()
         return bool(used)
-
-    def _heard(self, _: Sequence[Any], arrived: int, late: int, noted: tuple[Any, ...]) -> None:
-        """Note a last word, if the model has heard it; its clock stood still."""
-        n = self._model._memory.n
-        is_used = n.item(N.ARRIVED) > arrived
-        if is_used or n.item(N.LATE) > late:
-            self._note((is_used,), *noted)
 
     def _note(
         self,
@@ -503,7 +481,7 @@ class Chooser:
             self._kept.pop(number, None)
             if self._keys.tickets:
                 self._keys.drop(ticket)
-        is_used: bool = answers[0] == S.USED
+        is_used: bool = answers[0]
         if is_used:
             counts.answered, counts.total, kept.reward = said
             self._tally.actions[name] = counts
@@ -581,7 +559,7 @@ class Chooser:
         return self._keys.is_open(ticket, self._is_open)
 
     def _number(self, name: int | Key) -> int:
-        if name.__class__ is int and not self._keys.has_numbers:
+        if name.__class__ is int:
             return name
         return checked_ticket(self._keys.ticket(name))
 
@@ -612,7 +590,7 @@ class Chooser:
 
     def _crowded_out(self, ticket: int, *, shown: bool) -> list[int]:
         """Return the oldest that nobody was shown and that are too many, with one choice more."""
-        most = self._model.settings.most_open
+        most = self._model.settings.max_open
         hidden = len(self._hidden) + (not shown)
         if most is None or hidden <= most:
             return []
@@ -638,35 +616,37 @@ class Chooser:
         return report_of(*counts, self._mode, self._tally, silence, model)
 
     @alone
-    def snapshot(self, *, key: bytes | None = None) -> bytes:
+    def snapshot(self, *, secret: bytes | None = None) -> bytes:
         """Return all of it, the model included, as one blob; a rule of your own is not in it.
 
-        With a ``key`` nobody can write or change one unseen who does not have it.
+        With a ``secret``, only those who know it can write or change one unseen.
         """
         self._whole.finish()
-        return snapshot.pack(self, key)
+        return snapshot.pack(self, secret)
 
     @classmethod
     def restore(
-        cls, blob: bytes, *, key: bytes | None = None, decide: Decide | None = None
+        cls, blob: bytes, *, secret: bytes | None = None, decide: Decide | None = None
     ) -> Self:
         """Return what a snapshot holds; it goes on as if nothing had happened.
 
-        ``key`` is the one that ``snapshot`` was given, ``decide`` the rule of your own, if you had
-        one. Raises ``SnapshotError``.
+        ``secret`` is the one that ``snapshot`` was given, ``decide`` the rule of your own, if there
+        was one. Raises ``SnapshotError``.
         """
         chooser = cls.__new__(cls)
-        snapshot.unpack(chooser, blob, key, decide)
+        snapshot.unpack(chooser, blob, secret, decide)
         return chooser
 
-    def save(self, path: StrPath, *, key: bytes | None = None) -> None:
+    def save(self, path: StrPath, *, secret: bytes | None = None) -> None:
         """Write a snapshot to a file as a whole, or leave the file as it was."""
-        write_whole(path, self.snapshot(key=key))
+        write_whole(path, self.snapshot(secret=secret))
 
     @classmethod
-    def load(cls, path: StrPath, *, key: bytes | None = None, decide: Decide | None = None) -> Self:
+    def load(
+        cls, path: StrPath, *, secret: bytes | None = None, decide: Decide | None = None
+    ) -> Self:
         """Return what a file holds; what ``LinearModel.load`` says of later tickets holds here."""
-        return cls.restore(Path(path).read_bytes(), key=key, decide=decide)
+        return cls.restore(Path(path).read_bytes(), secret=secret, decide=decide)
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...], Any]:
         """Pickle and copy by snapshot, and what subclasses add."""

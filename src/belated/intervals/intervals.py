@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable, Iterable
+from itertools import starmap
+from operator import call
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -141,11 +144,11 @@ class Intervals:
             whole.finish()
         kind, times = 0, (NEVER, NEVER)
         if key is not None:
-            model._keys.check(key, model._memory.is_open)
+            model._keys.check(key, model._is_open)
         if at is not None or model._settings.deadline is not None:
             times = model._times.issued(at, None)
         if at is not None:
-            kind = model._memory.times_with(is_date=is_date(at))
+            kind = model._base.times_with(is_date=is_date(at))
         hasher, given = model._hasher, model._given
         row = hasher.entries(features) if features.__class__ is dict else given.row(features)
         answers: list[Any] = []
@@ -199,25 +202,21 @@ class Intervals:
         state, model, whole = self._state, self._state.model, self._state.whole
         if whole.left is not None:
             whole.finish()
-        if type(name) is int and not (name >> 63 or model._keys.has_numbers):
-            ticket = name
-        else:
-            ticket = model.ticket(name)
+        ticket = name if type(name) is int and not name >> 63 else model.ticket(name)
         label = given if given.__class__ is float else number(given, "observe", "label")
         now = NEVER if at is None else model._times.of(at, "observe")
+        is_used, is_late, calls = model._answering(ticket, label, 1.0, now, "observe")
         kept, judged = state.kept.get(ticket), None
         more: tuple[Call, ...] = ()
         if kept is not None:  # else it is of a prediction that the model made before
             score = abs(label - kept.value)
-            # The model of scores may have given up on it.
             told = score if score < HUGE_LABEL else HUGE_LABEL
-            more = (whole_events.label_call(state.scores, kept.twin, told),)
-            if score < math.inf:  # else the model refuses the label
-                judged = state.judged(kept, label, score)
+            more = whole_events.label_calls(state.scores, kept.twin, told)
+            judged = state.judged(kept, label, score, is_late=is_late)
         answers: list[Any] = []
         whole.left = state.hear, answers, more, (name, ticket, judged)
         try:
-            whole_events.hear(model, answers, ticket, label, now, "observe", *more)
+            answers += starmap(call, (whole_events.as_answer(is_used, calls), *more))
         finally:
             used = whole.finish()
         return bool(used)
@@ -232,11 +231,12 @@ class Intervals:
         whole.finish()
         ticket = model.ticket(name)
         kept = state.kept.get(ticket)
-        more = () if kept is None else (state.withdrawal_of(kept),)
+        closing = (deque, starmap(call, model._cancelling(ticket)), 0)
+        more = () if kept is None else state.withdrawal_of(kept)
         answers: list[Any] = []
         whole.left = state.cancel, answers, more, (name, ticket)
         try:
-            whole_events.ask(model, answers, model._cancel, (ticket,), "cancel", *more)
+            answers += starmap(call, (closing, *more))
         finally:
             whole.finish()
 
@@ -249,33 +249,33 @@ class Intervals:
         return report_of(self._state)
 
     @alone
-    def snapshot(self, *, key: bytes | None = None) -> bytes:
+    def snapshot(self, *, secret: bytes | None = None) -> bytes:
         """Return all of it, both models included, as one blob.
 
-        With a ``key`` nobody can write or change one unseen who does not have it.
+        With a ``secret``, only those who know it can write or change one unseen.
         """
         self._state.whole.finish()
-        return snapshot.pack(self._state, key)
+        return snapshot.pack(self._state, secret)
 
     @classmethod
-    def restore(cls, blob: bytes, *, key: bytes | None = None) -> Self:
+    def restore(cls, blob: bytes, *, secret: bytes | None = None) -> Self:
         """Return what a snapshot holds; it goes on as if nothing had happened.
 
-        ``key`` is the one that ``snapshot`` was given. Raises ``SnapshotError``. What
+        ``secret`` is the one that ``snapshot`` was given. Raises ``SnapshotError``. What
         ``LinearModel.load`` says of later tickets holds here.
         """
         intervals = cls.__new__(cls)
-        intervals._connect(snapshot.unpack(blob, key, _restored))
+        intervals._connect(snapshot.unpack(blob, secret, _restored))
         return intervals
 
-    def save(self, path: StrPath, *, key: bytes | None = None) -> None:
+    def save(self, path: StrPath, *, secret: bytes | None = None) -> None:
         """Write a snapshot to a file as a whole, or leave the file as it was."""
-        write_whole(path, self.snapshot(key=key))
+        write_whole(path, self.snapshot(secret=secret))
 
     @classmethod
-    def load(cls, path: StrPath, *, key: bytes | None = None) -> Self:
+    def load(cls, path: StrPath, *, secret: bytes | None = None) -> Self:
         """Return what a file holds; what ``LinearModel.load`` says of later tickets holds here."""
-        return cls.restore(Path(path).read_bytes(), key=key)
+        return cls.restore(Path(path).read_bytes(), secret=secret)
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...], Any]:
         """Pickle and copy by snapshot, and what subclasses add."""
@@ -302,8 +302,7 @@ def model_of_scores(settings: Settings, coverage: float) -> LinearModel:
         intercept=settings.intercept,
         interactions=settings.interactions,
         wait=settings.wait,
-        patience=settings.patience,
-        most_open=settings.most_open,
+        max_open=settings.max_open,
         columns=settings.columns,
     )
 

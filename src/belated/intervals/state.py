@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
+from itertools import chain
 from typing import Any, NamedTuple
 
 from belated.intervals.threshold import Learned, Threshold
 from belated.intervals.window import Added, Window
 from belated.kernels.linear.layout import HUGE_LABEL
 from belated.kernels.slots import ints as N
-from belated.kernels.slots import status as S
 from belated.learner.keys import Key
 from belated.learner.whole import Call, Whole, together
+from belated.linear import whole_events
 from belated.linear.losses import LOSSES
 from belated.linear.model import LinearModel
 
@@ -21,7 +22,7 @@ FEW = 64
 Issue = tuple[int, float, float]
 """A ticket, its value and its threshold."""
 Judged = tuple[Learned, Added | None, float, int]
-"""What a label changes: threshold, window, widths, and late labels less those of the model."""
+"""What a label changes: threshold, window, widths, and the number of late labels."""
 
 
 class Issued(NamedTuple):
@@ -81,10 +82,10 @@ class State:
         threshold, rule.top = rule.with_top(forecast)
         self.kept[ticket] = Issued(twin, value, threshold)
         if kind:
-            model._memory.n[N.HAS_TIMES] = kind
+            model._base.n[N.HAS_TIMES] = kind
         if key is not None:
             model._keys.give(key, ticket)
-            model._keys.tidy(model._memory.answerable)
+            model._keys.tidy(model.answerable)
         if len(self.kept) > self.most_kept:
             self._tidy()
         self.rounds = rounds + 1
@@ -93,12 +94,13 @@ class State:
     def _tidy(self) -> None:
         """Forget the tickets that the model has forgotten."""
         alive = self.model.answerable()
-        together(*(self.withdrawal_of(i) for t, i in self.kept.items() if t not in alive))
+        gone = (self.withdrawal_of(i) for t, i in self.kept.items() if t not in alive)
+        together(*chain.from_iterable(gone))
         kept = {ticket: issued for ticket, issued in self.kept.items() if ticket in alive}
         most = max(FEW, 2 * len(kept))
         self.kept, self.most_kept = kept, most
 
-    def judged(self, issued: Issued, label: float, score: float) -> Judged:
+    def judged(self, issued: Issued, label: float, score: float, *, is_late: bool) -> Judged:
         """Judge a label by the interval that was issued; return what changes by it."""
         threshold, widths, added = issued.threshold, self.widths, None
         low, high = self.ends(issued.value, threshold)
@@ -107,7 +109,7 @@ class State:
         if threshold < math.inf:  # else it says nothing
             widths += 0.5 * (high - low)
             added = self.window.with_arrival(self.threshold.arrived, is_missed)
-        return learned, added, widths, self.late - self.model._memory.n.item(N.LATE)
+        return learned, added, widths, self.late + is_late
 
     def hear(self, answers: list[Any], name: Any, ticket: int, judged: Judged | None) -> bool:
         """Put into place what was judged, if there was an interval, and close the ticket."""
@@ -115,13 +117,12 @@ class State:
         if model._keys.tickets:
             model._keys.drop(name)
         if judged is not None:
-            learned, added, self.widths, late = judged
+            learned, added, self.widths, self.late = judged
             self.threshold.put(learned)
             if added is not None:
                 self.window.put(added)
-            self.late = late + model._memory.n.item(N.LATE)
             self.kept.pop(ticket, None)
-        used: bool = answers[0] == S.USED
+        used: bool = answers[0]
         return used
 
     def cancel(self, _: list[Any], name: Any, ticket: int) -> None:
@@ -129,9 +130,9 @@ class State:
         self.model._keys.drop(name)
         self.kept.pop(ticket, None)
 
-    def withdrawal_of(self, issued: Issued) -> Call:
+    def withdrawal_of(self, issued: Issued) -> tuple[Call, ...]:
         """Return the call that closes a ticket of the model of scores, if it is still open."""
-        return self.scores._cancel, *self.scores._arrays, issued.twin
+        return whole_events.cancel_calls(self.scores, issued.twin)
 
     def waiting(self) -> set[int]:
         """Return the tickets whose label may still come; with deadlines, none that is past its own.
@@ -140,5 +141,5 @@ class State:
         """
         model = self.model
         if model.settings.deadline is not None:
-            return {ticket for ticket in self.kept if model._memory.is_open(ticket)}
+            return {ticket for ticket in self.kept if model._is_open(ticket)}
         return model.answerable() & self.kept.keys()

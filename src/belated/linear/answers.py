@@ -15,6 +15,7 @@ from belated.kernels.linear import layout as lm
 from belated.kernels.slots import ints as N
 from belated.kernels.slots import status as S
 from belated.learner import refusals
+from belated.linear.answer_set import AnswerSet
 from belated.linear.events import vector
 from belated.linear.losses import LOSSES
 from belated.linear.memory import ModelMemory
@@ -57,7 +58,14 @@ class Answers:
         self._settings = settings
         self._memory = memory
 
-    def check(self, tickets: Ints, labels: Floats, weights: Floats, who: Who) -> None:
+    def check(
+        self,
+        tickets: Ints,
+        labels: Floats,
+        weights: Floats,
+        answers: AnswerSet | None,
+        who: Who,
+    ) -> None:
         """Refuse labels and weights that cannot be used."""
         place = entries.bad_label(self._settings.kind)(labels)
         if place < 0:
@@ -67,33 +75,37 @@ class Answers:
             ticket, label, weight = int(tickets[place]), float(labels[place]), float(weights[place])
             raise self.refusal(S.BAD, ticket, label, weight, _at(who, place))
         weighted = np.flatnonzero(weights != 1.0)
-        wrong = weighted[self._are_heard(tickets[weighted])]
+        wrong = weighted[self._are_heard(tickets[weighted], answers)]
         if wrong.size:
             place = int(wrong[0])
             ticket, weight = int(tickets[place]), float(weights[place])
             raise self.refusal(S.TOO_LARGE, ticket, 0.0, weight, _at(who, place))
 
-    def _are_heard(self, tickets: Ints) -> NDArray[np.bool_]:
+    def _are_heard(self, tickets: Ints, answers: AnswerSet | None) -> NDArray[np.bool_]:
         """Tell of tickets whether they are open and have a label so far; with silence all do."""
         if self._settings.silence is not None or not tickets.size:
             return np.ones(tickets.size, dtype=np.bool_)
         f, n = self._memory.f, self._memory.n
-        found = self._found(tickets)
+        found = self.found(tickets)
         entry = np.maximum(found, 0)  # those of a log that are still to be asked are not there
         labels = f[n[N.KEPT_AT] + entry * lm.KEEP + lm.LABEL]
         is_open = n[N.HEADER + 2 * entry + 1] >= 0
         heard: NDArray[np.bool_] = (found >= 0) & is_open & ~np.isnan(labels)
+        if answers is not None and answers.revised:
+            heard |= np.isin(tickets, list(answers.revised))
         return heard
 
-    def _found(self, tickets: Ints) -> Ints:
+    def found(self, tickets: Ints) -> Ints:
         """Return where tickets are in the table, or refusals."""
         status = np.empty(tickets.size, dtype=np.int64)
         entries.find()(self._memory.f, self._memory.n, np.ascontiguousarray(tickets), status)
         return status
 
-    def check_known(self, tickets: Ints, who: Who) -> None:
-        """Refuse tickets that were never handed out, or that are closed."""
-        status = self._found(tickets)
+    def check_known(self, tickets: Ints, answers: AnswerSet | None, who: Who) -> None:
+        """Refuse tickets that were never handed out, or that are closed, by answers so far too."""
+        status = self.found(tickets)
+        if answers is not None:
+            status[np.isin(tickets, list(answers.closed))] = S.CLOSED
         wrong = np.flatnonzero(status < 0)
         if wrong.size:
             place = int(wrong[0])

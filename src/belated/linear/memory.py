@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from belated.arrays import Floats, Ints
 from belated.kernels.linear import layout as lm
 from belated.kernels.slots import ints as N
+from belated.kernels.slots import status as S
+from belated.kernels.slots import table as T
 from belated.learner.state import PARTS as OF_TICKETS
 from belated.learner.state import Memory, aligned, aligned_zeros
 from belated.linear import sound
@@ -106,12 +108,48 @@ class ModelMemory(TimedMemory):
 
     def label(self, entry: int) -> float:
         """Return the label so far of an entry; NaN if there is none."""
-        return float(self.records[entry, lm.LABEL])
+        return self.f.item(self.n.item(N.KEPT_AT) + entry * lm.KEEP + lm.LABEL)
+
+    def found(self, ticket: int) -> int:
+        """Return the entry of a ticket that can still be answered, or why there is none."""
+        item = self.n.item
+        if not item(N.FORGOTTEN) <= ticket < item(N.ROUNDS):
+            return S.FORGOTTEN if 0 <= ticket < item(N.FORGOTTEN) else S.UNKNOWN
+        place = ticket + item(N.OFFSET)
+        if place < item(N.SPARSE):
+            entry = self.entry(ticket)
+            return S.CLOSED if entry is None else entry
+        state = item(N.HEADER + 2 * place + 1)
+        return S.CLOSED if state in (T.DEAD, T.HELD) else place
+
+    def is_open_at(self, entry: int) -> bool:
+        """Tell whether the ticket of an entry is open."""
+        return self.n.item(N.HEADER + 2 * entry + 1) >= 0
+
+    def pairs(self, entry: int) -> float:
+        """Return how many pairs the row of an entry has."""
+        return self.f.item(self.n.item(N.KEPT_AT) + entry * lm.KEEP + lm.PAIRS)
+
+    def due(self, entry: int) -> float:
+        """Return when the ticket of an entry is due."""
+        return self.f.item(self.n.item(N.KEPT_AT) + entry * lm.KEEP + lm.DUE)
+
+    def has_due(self, now: float) -> bool:
+        """Tell whether an open ticket is due before a time; see ``kernels.linear.due``."""
+        places, top = [0], self.pool.size - 2
+        while places:
+            place = places.pop()
+            at = top - 2 * place
+            if place < self.n.item(N.DUE) and self.pool.item(at) < now:
+                if self.is_open(int(self.pool.item(at + 1))):
+                    return True
+                places += [2 * place + 1, 2 * place + 2]
+        return False
 
     @property
     def clock(self) -> float:
         """The latest time that was told."""
-        return float(self.f[lm.CLOCK])
+        return self.f.item(lm.CLOCK)
 
     # --- Room ------------------------------------------------------------------------------------
 
@@ -169,8 +207,8 @@ class ModelMemory(TimedMemory):
         starts = records[:, lm.START].astype(np.int64)
         counts = records[:, lm.PAIRS].astype(np.int64)
         records[:, lm.START] = np.where(is_open, np.cumsum(counts) - counts, 0)
-        pairs = np.repeat(starts, counts) + _ranges(counts)
-        n[N.KEPT_AT], n[N.POOL_TAIL], n[N.DUE] = lm.HEADER, pairs.size, 0
+        pairs = np.repeat(starts, counts) + ranges(counts)
+        n[N.KEPT_AT], n[N.POOL_TAIL], n[N.DUE], n[N.APPLIED] = lm.HEADER, pairs.size, 0, 0
         parts["f"] = sound.shortened(parts["f"][: lm.HEADER])
         seen = np.flatnonzero(self.rows.view(np.uint32)[:, lm.SEEN])
         more = {"pairs": self.pool.reshape(-1, 2)[pairs], "seen": seen, "rows": self.rows[seen]}
@@ -203,7 +241,7 @@ class ModelMemory(TimedMemory):
         return due[np.lexsort((due[:, 1], due[:, 0]))]
 
 
-def _ranges(counts: Ints) -> Ints:
+def ranges(counts: Ints) -> Ints:
     """Return 0, 1, ..., count - 1 for every count, one after the other."""
     total = int(counts.sum())
     return np.arange(total) - np.repeat(np.cumsum(counts) - counts, counts)

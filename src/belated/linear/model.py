@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import math
 import operator
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
+from itertools import repeat, starmap
+from operator import call
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -18,6 +22,8 @@ from belated.errors import (
     BadFeatures,
     BadFeedback,
     BadKey,
+    BusyError,
+    UnknownTicket,
 )
 from belated.files import StrPath, write_whole
 from belated.kernels.linear import direct, entries
@@ -27,11 +33,12 @@ from belated.kernels.slots import status as S
 from belated.learner.extras import extras_of
 from belated.learner.given import checked_ticket, events_of
 from belated.learner.keys import Key, Keys
-from belated.learner.named import Named, keys_of, named
-from belated.learner.turns import alone, busy
-from belated.learner.whole import together
+from belated.learner.named import keys_of, named
+from belated.learner.turns import alone, busy, holding
+from belated.learner.whole import Call, together
 from belated.linear import events as of_log
 from belated.linear import snapshot
+from belated.linear.answer_set import Answer, AnswerSet, FirstAnswer, Undo
 from belated.linear.answers import Answers, labels_of, number
 from belated.linear.clock import (
     Duration,
@@ -41,10 +48,9 @@ from belated.linear.clock import (
 )
 from belated.linear.explain import Explanation, explained, names_of
 from belated.linear.features import Features, Hasher
-from belated.linear.given import GivenRows, Many, Row
-from belated.linear.losses import Loss
+from belated.linear.given import Entries, GivenRows, Many, Row
+from belated.linear.losses import LOSSES, Loss
 from belated.linear.memory import ModelMemory
-from belated.linear.order import order_of
 from belated.linear.report import LinearReport, report_of
 from belated.linear.settings import Late, Settings, Wait, checked
 from belated.linear.times import NEVER, Times
@@ -56,6 +62,8 @@ if TYPE_CHECKING:
 
 _as_tuple = tuple.__new__  # a named tuple made from a tuple takes half the time
 _CHUNK = 250_000  # events between two chances to interrupt a long replay
+_MANY = 1000  # answers of one call that are applied at once, and not by the next prediction
+_put = object.__setattr__
 
 
 class Forecast(NamedTuple):
@@ -76,17 +84,18 @@ class LinearModel:
     ``interactions`` lists tuples of names to be multiplied; ``intercept`` adds a constant.
     ``l1`` and ``l2`` shrink weights.
 
-    ``wait`` says when to stop waiting for a label: "skip" goes by the ages at which labels came,
-    above ``patience`` later predictions, and where there is a ``deadline`` by that alone; an int
-    waits for so many, None for ever, and a duration (a timedelta, "30d", "36h") is a deadline. At
-    most ``most_open`` tickets are open: before there are more, the oldest is closed, so late labels
-    are lost for good. (``Capacity``, which is for learners, draws which tickets it loses, and lets
-    the other answers weigh more.)
+    ``wait`` says when to stop waiting for a label: "adaptive" goes by the ages at which labels
+    came, above 1,000 later predictions, and where there is a ``deadline`` by that alone;
+    ``{"predictions": n}`` waits for n later predictions, None for ever, and a duration (a
+    timedelta, "30d", "36h") is a deadline. At most ``max_open`` tickets are open: before there are
+    more, the oldest is closed, so late labels are lost for good. (``Capacity``, which is for
+    learners, draws which tickets it loses, and lets the other answers weigh more.)
     ``silence`` is the label of what nothing is heard of: it is learned at once, and corrected when
-    something is. A ticket is due ``deadline`` after its prediction, in the unit of ``at`` or in
-    predictions; then it closes, with the label so far as the last word. ``late="learn"`` keeps what
-    has one open for later labels. Times are numbers or dates, and dates are seconds since 1970;
-    beside a deadline with a unit, numbers are seconds too.
+    something is. A ticket is due ``deadline`` after its prediction. A number is in the unit of
+    ``at``, or in predictions where no times are given; ``{"predictions": n}`` is in predictions,
+    and times are then refused. A ticket that is due closes, with the label so far as the last word;
+    ``late="learn"`` keeps it open for later labels if it has one. Times are numbers or dates, and
+    dates are seconds since 1970; beside a deadline with a unit, numbers are seconds too.
 
     ``columns`` says what the columns of a log become (``Log.kinds``): then dicts are rows as the
     log has them, and mean what they mean there. A model that ``belated replay --save`` wrote has
@@ -103,6 +112,10 @@ class LinearModel:
     Nothing needs tuning. What is shown is no surer than what open tickets may still say allows. No
     theorem covers the whole.
 
+    Labels that arrive between two predictions are a set: no prediction was made in between, so
+    their order says nothing, and they are learned in one that depends on their tickets alone
+    (``linear.order``), whichever calls they came in. What a model says always reflects all of them.
+
     >>> import belated as bl
     >>> model = bl.LinearModel("squared")
     >>> ticket, value = model.predict({"origin": "JFK", "distance": 187.0})
@@ -118,8 +131,9 @@ class LinearModel:
     """
 
     __slots__ = (
-        *("_settings", "_memory", "_arrays", "_turn", "_predict", "_observe", "_cancel"),
+        *("_settings", "_base", "_base_arrays", "_set", "_turn", "_predict", "_cancel"),
         *("_given", "_times", "_answers", "_hasher", "_keys", "_issue_now", "_hear_now"),
+        *("_first", "_observe", "_takes"),
         *("__dict__", "__weakref__"),
     )
 
@@ -134,9 +148,8 @@ class LinearModel:
         l2: float = 0.0,
         intercept: bool = True,
         interactions: Iterable[Sequence[str]] = (),
-        wait: Wait = "skip",
-        patience: int = 1000,
-        most_open: int | None = None,
+        wait: Wait = "adaptive",
+        max_open: int | None = None,
         silence: float | None = None,
         deadline: Duration | None = None,
         late: Late = "drop",
@@ -152,8 +165,7 @@ class LinearModel:
             intercept=intercept,
             interactions=interactions,
             wait=wait,
-            patience=patience,
-            most_open=most_open,
+            max_open=max_open,
             silence=silence,
             deadline=deadline,
             late=late,
@@ -166,12 +178,13 @@ class LinearModel:
         settings = self._settings
         self._keys = keys
         self._turn: list[None] = [None]
-        self._memory = memory
+        self._base = memory
+        self._set: AnswerSet | None = None
         self._predict = entries.predict(settings.code)
-        self._observe = entries.observe(settings.code)
-        if settings.silence is not None:
-            entries.revise(settings.code)  # now, and not in the middle of live use
+        self._first = FirstAnswer()
+        self._observe = entries.observe_first(settings.code)
         self._cancel = entries.cancel()
+        self._takes = LOSSES[settings.loss].labels.takes
         self._reach(memory)
         self._given = GivenRows(settings)
         self._hasher = self._given.hasher
@@ -183,20 +196,19 @@ class LinearModel:
 
         Between the assignments no call is made, so that an interrupt comes before all or after all.
         """
-        settings, turn = self._settings, self._turn
-        memory, arrays = self._memory, grown.arrays
+        memory, arrays = self._base, grown.arrays
         issue: Callable[..., Forecast | None] | None = None
-        if settings.deadline is None:
-            issue = direct.predict(self._predict, arrays, turn, Forecast)
-        takes_weights = settings.silence is None
-        hear = direct.observe(self._observe, arrays, turn, takes_weights=takes_weights)
+        if self._settings.deadline is None:
+            issue = direct.predict(self._predict, arrays, self._turn, Forecast)
+        weighted, saved = self._settings.silence is None, self._first.saved
+        hear = direct.observe(self._observe, arrays, saved, self._turn, takes_weights=weighted)
         memory.f, memory.n, memory.c, memory.pool = arrays
-        self._arrays, self._issue_now, self._hear_now = arrays, issue, hear
+        self._base_arrays, self._issue_now, self._hear_now = arrays, issue, hear
 
     def _share_turn(self, other: LinearModel) -> None:
         """Let nobody be at work here while somebody is at work on another model."""
         self._turn = other._turn
-        self._reach(self._memory)
+        self._reach(self._base)
 
     def fresh(self) -> Self:
         """Return a model with the same settings that has seen nothing."""
@@ -218,22 +230,22 @@ class LinearModel:
     @property
     def rounds(self) -> int:
         """Predictions made so far; also the next ticket."""
-        return self._memory.rounds
+        return self._base.rounds
 
     @property
     def nbytes(self) -> int:
         """Bytes of all arrays; those of coordinates never seen are not taken from the system."""
-        return sum(array.nbytes for array in self._memory.arrays)
+        return sum(array.nbytes for array in self._base.arrays)
 
     @property
     def open(self) -> int:
         """Tickets that still wait for their label (those given up on and cancelled ones do not)."""
-        return self._memory.open
+        return self._base.open - sum(self._closed.values())
 
     @property
     def spread(self) -> float:
         """Standard deviation of the labels so far, as they were learned; 0 before the first."""
-        return self._memory.spread
+        return self._looked().spread
 
     def ticket(self, name: int | Key) -> int:
         """Return the ticket that a key stands for; a ticket stands for itself."""
@@ -241,7 +253,10 @@ class LinearModel:
 
     def is_open(self, ticket: int | Key) -> bool:
         """Tell whether a ticket, or that of a key, still waits for its label."""
-        return self._keys.is_open(ticket, self._memory.is_open)
+        return self._keys.is_open(ticket, self._is_open)
+
+    def _is_open(self, ticket: int) -> bool:
+        return self._base.is_open(ticket) and ticket not in self._closed
 
     def _check_times(self, at: Time | None, deadline: Duration | None) -> None:
         """Refuse times that ``predict`` would refuse."""
@@ -249,7 +264,161 @@ class LinearModel:
 
     def answerable(self) -> set[int]:
         """Return the tickets whose label would not be refused: open ones, and some given up on."""
-        return self._memory.answerable()
+        return self._base.answerable() - self._closed.keys()
+
+    # --- The answers since the last prediction --------------------------------------------------
+
+    @property
+    def _closed(self) -> Mapping[int, bool]:
+        """The tickets that answers close which are not applied, and whether these are used."""
+        answers = self._set
+        if answers is None or answers.undo is not None or answers.rounds != self._base.rounds:
+            return {}
+        return answers.closed
+
+    @property
+    def _memory(self) -> ModelMemory:
+        """The memory, with all answers."""
+        if self._set is not None:
+            self._reflect()
+        return self._base
+
+    @property
+    def _arrays(self) -> tuple[Floats, Ints, Ints, Floats]:
+        """The arrays of the memory, with all answers."""
+        if self._set is not None:
+            self._reflect()
+        return self._base_arrays
+
+    def _looked(self) -> ModelMemory:
+        """Return the memory with all answers, or as it is while another call is at work."""
+        if self._set is not None:
+            with suppress(BusyError):
+                holding(self, "report", self._reflect)
+        return self._base
+
+    def _reflect(self) -> None:
+        """Apply the answers for the time being."""
+        answers = self._since()
+        if answers is not None and answers.undo is None:
+            undo = Undo(self._base, answers)
+            applying = answers.applying(self._settings, self._base_arrays)
+            mark = operator.setitem, self._base.n, N.APPLIED, answers.rounds + 1
+            together(applying, mark, (_put, answers, "undo", undo))
+
+    def _take_back(self) -> AnswerSet | None:
+        """Return the set that the next answer belongs to, if there is one; it is not applied."""
+        answers = self._since()
+        if answers is not None and answers.undo is not None:
+            together(*answers.undo.calls(self._base), (_put, answers, "undo", None))
+        return answers
+
+    def _since(self) -> AnswerSet | None:
+        """Return the set, unless a prediction has closed it."""
+        answers, item = self._set, self._base.n.item
+        rounds = item(N.ROUNDS)
+        if answers is not None and answers.rounds != rounds:
+            answers = self._set = None
+        if answers is None and item(N.APPLIED) == rounds + 1:
+            answers = self._set = self._first.as_set(rounds)
+        return answers
+
+    def _applying(self) -> tuple[Call, ...]:
+        """Return the call that applies the answers for good, if they are not applied."""
+        answers = self._since()
+        if answers is None or answers.undo is not None:
+            return ()
+        return (answers.applying(self._settings, self._base_arrays),)
+
+    def _close_set(self, *more: Call) -> None:
+        """Apply the answers for good, together with the event that closes the set."""
+        mark = operator.setitem, self._base.n, N.APPLIED, 0
+        together(*self._applying(), *more, mark, (_put, self, "_set", None))
+
+    def _ready(self, given: int) -> None:
+        """Make room for one more row, so that no ticket moves while answers may be taken back."""
+        if self._base.has_room(given + self._settings.intercept):
+            return
+        self._take_back()
+        # Where rows of closed tickets can make room, the entry that only looks has them do so.
+        row = np.zeros(given, dtype=np.int64), np.zeros(given), given
+        status, _ = entries.peek(self._settings.code)(*self._base_arrays, *row)
+        if status == S.FULL:
+            self._make_room(given)
+
+    def _answering(
+        self,
+        ticket: int,
+        label: float,
+        weight: float,
+        now: float,
+        who: str,
+        *,
+        is_last: bool = True,
+    ) -> tuple[bool, bool, tuple[Call, ...]]:
+        """Return whether an answer is used, whether it is late, and the calls that take it in.
+
+        Raises what is wrong with it, and then nothing has changed.
+        """
+        memory, answers = self._base, self._take_back()
+        status = entry = memory.found(ticket)
+        if entry >= 0:
+            if answers is not None and ticket in answers.closed:
+                status = S.CLOSED
+            elif not (self._takes(label) and 0.0 < weight <= lm.HUGE_WEIGHT):
+                status = S.BAD
+            elif weight != 1.0 and (not is_last or self._replaces(ticket, entry, answers)):
+                status = S.TOO_LARGE
+        if status < 0:
+            raise self._answers.refusal(status, ticket, label, weight, who)
+        is_used, is_late = self._fate(ticket, entry, now, answers)
+        if answers is None and is_last and self._is_plain(entry, now):
+            told = ticket, label, weight, *self._first.saved
+            return is_used, is_late, ((self._observe, *self._base_arrays, *told),)
+        answer = ticket, label, weight, is_last or not is_used, is_used
+        return is_used, is_late, self._taking_in([answer], now, answers)
+
+    def _is_plain(self, entry: int, now: float) -> bool:
+        """Tell whether kernels can apply the first answer of a set, and take it back."""
+        is_early = self._base.f.item(lm.LABELS) == lm.FIRST_LABELS  # a slip may be found
+        stands_still = self._settings.deadline is None or not now > self._base.clock
+        return stands_still and not is_early and self._first.has_room(self._base, entry)
+
+    def _replaces(self, ticket: int, entry: int, answers: AnswerSet | None) -> bool:
+        """Tell whether a label takes the place of another one."""
+        if self._settings.silence is not None:
+            return True
+        return self._base.is_open_at(entry) and self._has_label(ticket, entry, answers)
+
+    def _has_label(self, ticket: int, entry: int, answers: AnswerSet | None) -> bool:
+        is_revised = answers is not None and ticket in answers.revised
+        return is_revised or not math.isnan(self._base.label(entry))
+
+    def _fate(
+        self, ticket: int, entry: int, now: float, answers: AnswerSet | None
+    ) -> tuple[bool, bool]:
+        """Tell whether an answer at a time is used, and whether it is late."""
+        if not self._base.is_open_at(entry):
+            return False, True
+        if self._settings.deadline is None:
+            return True, False
+        due = self._base.due(entry)
+        if not due < now:
+            return True, due == -math.inf  # where labels may be late, and one is known
+        return self._settings.late == "learn" and self._has_label(ticket, entry, answers), True
+
+    def _taking_in(
+        self, more: list[Answer], now: float, answers: AnswerSet | None
+    ) -> tuple[Call, ...]:
+        """Return the calls that take in answers; a time at which tickets close begins a set."""
+        calls: tuple[Call, ...] = ()
+        if self._settings.deadline is not None and now > self._base.clock:
+            calls = ((entries.tick(), *self._base_arrays, now),)
+            if self._base.has_due(now):
+                calls, answers = (*self._applying(), *calls), None
+        if answers is None:
+            return *calls, (_put, self, "_set", AnswerSet(self._base.rounds, more))
+        return *calls, (answers.answers.extend, more)
 
     # --- One event ------------------------------------------------------------------------------
 
@@ -269,7 +438,7 @@ class LinearModel:
         """
         issue, keys = self._issue_now, self._keys
         is_noted = key is not None or at is not None or keys.left is not None
-        if issue is not None and not is_noted and deadline is None:
+        if issue is not None and self._set is None and not is_noted and deadline is None:
             issued = issue(features)
             if issued is not None:
                 return issued
@@ -292,7 +461,11 @@ class LinearModel:
             else:
                 row = self._given.quick(features)
             forecast: tuple[int, float] | None = None
-            if issue is not None and now is NEVER and span is NEVER:
+            if self._set is not None:
+                if features.__class__ is not dict:
+                    row = self._given.row(features)
+                forecast = call(*self._closing_call(row, now, span, features))
+            elif issue is not None and now is NEVER and span is NEVER:
                 forecast = issue(*row)
             if forecast is None:
                 try:
@@ -304,27 +477,36 @@ class LinearModel:
                 entry = self._predict
                 forecast = self._retried(entry, forecast[0], (*row, now, span), features, "predict")
             if is_noted:
-                keys.finish(self._memory)
+                keys.finish(self._base)
         except BaseException:
-            keys.finish(self._memory)
+            keys.finish(self._base)
             raise
         finally:
             turn.append(None)
         return forecast if forecast.__class__ is Forecast else _as_tuple(Forecast, forecast)
 
+    def _closing_call(self, row: Entries, now: float, span: float, features: Row) -> Call:
+        """Return the call that issues a ticket and applies the answers, whose set that closes."""
+        if self._given.is_bad(row):
+            raise self._given.refusal(features, row, "predict")
+        self._ready(row[2])
+        issue = self._predict, *self._base_arrays, *row, now, span
+        applying = self._applying()
+        return (next, filter(None, starmap(call, (*applying, issue)))) if applying else issue
+
     def _note(self, key: Key | None, at: Time | None) -> None:
         """Note what the next ticket leaves to ``Keys.finish``; a key that cannot be is refused."""
-        keys, memory = self._keys, self._memory
+        keys, memory = self._keys, self._base
         if keys.left is not None:
             keys.finish(memory)
         if key is not None:
-            keys.check(key, memory.is_open)
+            keys.check(key, self._is_open)
         kind = 0 if at is None else memory.times_with(is_date=is_date(at))
         keys.left = key, memory.n.item(N.ROUNDS), kind
 
     def _finish(self) -> None:
         """Do what is left of an event that was interrupted after its kernels."""
-        self._keys.finish(self._memory)
+        self._keys.finish(self._base)
 
     @alone
     def peek(self, features: Row) -> float:
@@ -370,7 +552,7 @@ class LinearModel:
             if not isinstance(name, str) and not _is_name_and_string(name):
                 raise BadFeatures(f"weights: a name or a pair (name, string), got {name!r}")
         indices = np.array([self._hasher.coordinate(name) for name in wanted], dtype=np.int64)
-        return dict(zip(wanted, self._memory.weights(indices).tolist(), strict=True))
+        return dict(zip(wanted, self._looked().weights(indices).tolist(), strict=True))
 
     def observe(
         self, ticket: int | Key, label: float, weight: float = 1.0, *, at: Time | None = None
@@ -381,12 +563,12 @@ class LinearModel:
         because the model had given up on it, so that the label is dropped. Raises
         ``UnknownTicket``, ``AlreadyObserved`` or ``BadFeedback``, and then nothing has changed.
         """
-        hear, keys = self._hear_now, self._keys
-        if hear is not None and at is None and not (keys.tickets or keys.has_numbers or keys.left):
+        hear, keys, turn = self._hear_now, self._keys, self._turn
+        is_plain = at is None and self._set is None
+        if is_plain and hear is not None and not (keys.tickets or keys.left):
             used = hear(ticket, label, weight)
             if used is not None:
                 return used
-        turn = self._turn
         try:
             turn.pop()
         except IndexError:
@@ -396,25 +578,22 @@ class LinearModel:
             raise
         try:
             if keys.left is not None:
-                keys.finish(self._memory)
+                keys.finish(self._base)
             name = ticket
-            if ticket.__class__ is not int or ticket >> 63 or keys.has_numbers:
+            if ticket.__class__ is not int or ticket >> 63:
                 ticket = checked_ticket(keys.ticket(ticket))
             if label.__class__ is not float:
                 label = number(label, "observe", "label")
             if weight.__class__ is not float:
                 weight = number(weight, "observe", "weight")
-            if weight != 1.0 and self._settings.silence is not None:
-                self._refuse_weight(ticket, label, weight)
             now = NEVER if at is None else self._times.of(at, "observe")
-            status = self._observe(*self._arrays, ticket, label, weight, now)
-            if status < 0:
-                raise self._answers.refusal(status, ticket, label, weight, "observe")
+            used, _, calls = self._answering(ticket, label, weight, now, "observe")
+            together(*calls)
             if keys.tickets:
                 keys.drop(name)
         finally:
             turn.append(None)
-        return status == S.USED
+        return used
 
     @alone
     def revise(self, ticket: int | Key, label: float, *, at: Time | None = None) -> bool:
@@ -449,27 +628,32 @@ class LinearModel:
 
     def _before(self, ticket: int) -> float:
         """Return the label so far of a ticket; of one that is closed, what it was at first."""
-        entry = self._memory.entry(ticket) if self._memory.is_open(ticket) else None
-        if entry is not None:
-            return self._memory.label(entry)
+        answers, entry = self._take_back(), self._base.found(ticket)
+        if entry >= 0 and self._base.is_open_at(entry):
+            told = () if answers is None else reversed(answers.answers)
+            return next((each[1] for each in told if each[0] == ticket), self._base.label(entry))
         return 0.0 if self._settings.silence is None else self._settings.silence
 
     def _revised(self, ticket: int, label: float, at: Time | None, who: str) -> bool:
         now = self._times.of_answer(at, who)
-        status = entries.revise(self._settings.code)(*self._arrays, ticket, label, 1.0, now)
-        if status < 0:
-            raise self._answers.refusal(status, ticket, label, 1.0, who)
-        return status == S.USED
+        used, _, calls = self._answering(ticket, label, 1.0, now, who, is_last=False)
+        together(*calls)
+        return used
 
     @alone
     def cancel(self, ticket: int | Key) -> None:
         """Close a ticket whose label will never come; a label so far, also silence, stays."""
         self._finish()
-        which = checked_ticket(self._keys.ticket(ticket))
-        status = self._cancel(*self._arrays, which)
+        together(*self._cancelling(checked_ticket(self._keys.ticket(ticket))))
+        self._keys.drop(ticket)
+
+    def _cancelling(self, which: int) -> tuple[Call, ...]:
+        """Return the calls that close a ticket, and the set of answers; it is still open."""
+        status = S.CLOSED if which in self._closed else self._base.found(which)
         if status < 0:
             raise self._answers.refusal(status, which, 0.0, 1.0, "cancel")
-        self._keys.drop(ticket)
+        cancel = self._cancel, *self._base_arrays, which
+        return *self._applying(), cancel, (_put, self, "_set", None)
 
     @alone
     def tick(self, at: Time) -> None:
@@ -479,9 +663,9 @@ class LinearModel:
         """
         self._finish()
         now = self._times.of_tick(at)
-        kind = self._memory.times_with(is_date=is_date(at))
-        note = operator.setitem, self._memory.n, N.HAS_TIMES, kind
-        together((entries.tick(), *self._arrays, now), note)
+        kind = self._base.times_with(is_date=is_date(at))
+        note = operator.setitem, self._base.n, N.HAS_TIMES, kind
+        self._close_set((entries.tick(), *self._base_arrays, now), note)
 
     # --- Many events ----------------------------------------------------------------------------
 
@@ -506,18 +690,23 @@ class LinearModel:
         sparse = self._given.rows(rows, "predict_many")
         names = None if keys is None else keys_of(keys, sparse.height, "predict_many")
         if names is not None:
-            self._keys.check_many(names, self._memory.is_open, "predict_many")
+            self._keys.check_many(names, self._is_open, "predict_many")
         now = self._times.of(at, "predict_many")
         begin = self.rounds
         values = np.empty(sparse.height)
         entry = entries.predict_many(self._settings.code)
-        kind = 0 if at is None else self._memory.times_with(is_date=is_date(at))
+        kind = 0 if at is None else self._base.times_with(is_date=is_date(at))
         self._keys.left = names, begin, kind
         try:
-            done = entry(*self._arrays, *sparse, 0, now, NEVER, values)
+            done = 0
+            if self._set is not None and sparse.height:
+                self._ready(sparse.widest)
+                first = entry, *self._base_arrays, *sparse, 0, now, NEVER, values
+                done = deque(starmap(call, (*self._applying(), first)), maxlen=1).pop()
             while done < sparse.height:
-                self._make_room(sparse.widest)
                 done = entry(*self._arrays, *sparse, done, now, NEVER, values)
+                if done < sparse.height:
+                    self._ready(sparse.widest)
         finally:  # also when interrupted
             self._finish()
         return np.arange(begin, begin + sparse.height, dtype=np.int64), values
@@ -530,7 +719,7 @@ class LinearModel:
         entry = entries.peek_many(self._settings.code)
         done = entry(*self._arrays, *sparse, 0, values)
         while done < sparse.height:
-            self._make_room(sparse.widest)
+            self._ready(sparse.widest)
             done = entry(*self._arrays, *sparse, done, values)
         return values
 
@@ -542,33 +731,15 @@ class LinearModel:
         weights: ArrayLike | None = None,
         *,
         at: Time | None = None,
-        in_order: bool = False,
     ) -> NDArray[np.bool_]:
         """Learn many labels at one time; return which were used.
 
         ``tickets`` has tickets, keys, or both: each is what ``observe`` would take it for. Labels
         of tickets that were given up on before were not used. All are checked before the first is
-        used. Files are sorted by something, which says nothing, as all labels came at once: they
-        are learned in an order that depends on the tickets alone (``linear.order``), mixed where
-        they are some hundred. ``in_order`` learns them as they are given; the result is then the
-        same, bit for bit, as one by one.
+        used. The result is the same, bit for bit, as one by one, in any order.
         """
         self._finish()
         heard = named(tickets, self._keys, "observe_many")
-        return self._heard_many(heard, labels, weights, at, order_of(heard.tickets, in_order))
-
-    def _heard_many(
-        self,
-        heard: Named,
-        labels: ArrayLike,
-        weights: ArrayLike | None,
-        at: Time | None,
-        order: NDArray[np.intp],
-    ) -> NDArray[np.bool_]:
-        """Learn the labels of tickets that a caller has found, in an order of their places.
-
-        Whoever calls keeps others out.
-        """
         wanted = heard.tickets
         labels, weights = labels_of(labels, weights, wanted.size, "observe_many")
         who = partial(heard.at, "observe_many")
@@ -576,17 +747,29 @@ class LinearModel:
         if first.size < wanted.size:
             again = int(np.delete(np.arange(wanted.size), first)[0])
             raise AlreadyObserved(f"{who(again)}: ticket {wanted[again]} is there twice")
-        self._answers.check_known(wanted, who)
-        self._answers.check(wanted, labels, weights, who)
+        answers = self._take_back()
+        self._answers.check_known(wanted, answers, who)
+        self._answers.check(wanted, labels, weights, answers, who)
         now = self._times.of_answer(at, "observe_many")
-        status = np.empty(wanted.size, dtype=np.int64)
-        entry = entries.observe_many(self._settings.code)
-        entry(*self._arrays, wanted[order], labels[order], weights[order], now, status)
+        if not wanted.size:
+            return np.empty(0, dtype=np.bool_)
+        used = self._used(wanted, now, answers)
+        given = wanted.tolist(), labels.tolist(), weights.tolist(), repeat(True), used.tolist()
+        together(*self._taking_in(list(zip(*given, strict=False)), now, answers))
         for name in heard.names or ():
             self._keys.drop(name)
-        used = np.empty(wanted.size, dtype=np.bool_)
-        used[order] = status == S.USED
+        answers = self._set
+        if answers is not None and wanted.size >= max(_MANY, len(answers.answers) // 2):
+            self._reflect()
         return used
+
+    def _used(self, tickets: Ints, now: float, answers: AnswerSet | None) -> NDArray[np.bool_]:
+        """Tell which answers to known tickets are used at a time."""
+        found = self._answers.found(tickets)
+        if self._settings.deadline is None:
+            return self._base.n[N.HEADER + 2 * found + 1] >= 0
+        pairs = zip(tickets.tolist(), found.tolist(), strict=True)
+        return np.array([self._fate(*pair, now, answers)[0] for pair in pairs], dtype=np.bool_)
 
     @alone
     def replay(
@@ -627,29 +810,74 @@ class LinearModel:
         spans = self._times.spans(deadlines, sparse.height, "replay")
         if keys is not None:
             self._check_keys(keys, sparse.height, observed - begin)
+        log = of_log.Log(events, labels, weights, first, times)
         values = np.empty(count)
-        entry = entries.replay(self._settings.code)
+        if not count:
+            self._take_in(log, 0, events.size)
+            return values
         # As live, where the times of labels alone are not kept.
-        kind = 0 if at is None else self._memory.times_with(is_date=holds_dates(at))
+        kind = 0 if at is None else self._base.times_with(is_date=holds_dates(at))
         self._keys.left = None, begin, kind
-        done = 0
+        begun, ended = log.begun, log.ended
+        entry: Any = entries.replay(self._settings.code)
+        told = log.sorted_in_sets()
+        runs = self._runs_with_deadlines(log, spans, begin)
         try:
-            while done < events.size:
-                part = events[done : done + _CHUNK]
-                when = times[done : done + _CHUNK] if times.size > 1 else times
-                now = entry(
-                    *self._arrays, part, *sparse, begin, labels, weights, first, when, spans, values
-                )
+            self._take_in(log, 0, begun)
+            done = begun
+            while done < ended:
+                if runs and runs[0][0] == done:
+                    self._take_in(log, *runs[0])
+                    done = runs.pop(0)[1]
+                self._close_set()
+                part = told.part(done, runs[0][0] if runs else ended, _CHUNK)
+                row = *sparse, begin, labels, weights, first, part.times, spans, values
+                now = entry(*self._base_arrays, part.events, *row)
                 done += now
-                if now < part.size:
-                    self._make_room(sparse.widest)
+                if now < part.events.size:
+                    self._ready(sparse.widest)
                 elif progress is not None:
                     progress(done)
+            self._take_in(log, ended, events.size)
         finally:  # also when interrupted
             self._finish()
             if keys is not None:
                 self._give_keys(keys, begin)
         return values
+
+    def _take_in(self, log: of_log.Log, begin: int, end: int) -> None:
+        """Take in labels of a log that come one after the other; some may be refused."""
+        tickets = ~log.events[begin:end]
+        if self._settings.deadline is None or log.times.size < log.events.size:
+            tickets = tickets[self._answers.found(tickets) >= 0]
+            if tickets.size:
+                answers, places = self._take_back(), tickets - log.first
+                used = self._used(tickets, NEVER, answers)
+                numbers = log.labels[places].tolist(), log.weights[places].tolist()
+                given = tickets.tolist(), *numbers, repeat(True), used.tolist()
+                together(*self._taking_in(list(zip(*given, strict=False)), NEVER, answers))
+        else:
+            for ticket, now in zip(tickets.tolist(), log.times[begin:end].tolist(), strict=True):
+                label, weight = (
+                    log.labels.item(ticket - log.first),
+                    log.weights.item(ticket - log.first),
+                )
+                with suppress(AlreadyObserved, UnknownTicket):
+                    together(*self._answering(ticket, label, weight, now, "replay")[2])
+        if end - begin >= _MANY:
+            self._reflect()
+
+    def _runs_with_deadlines(
+        self, log: of_log.Log, spans: Floats, begin: int
+    ) -> list[tuple[int, int]]:
+        """Return the runs of labels with a time at which an open ticket may be due."""
+        if self._settings.deadline is None or log.times.size < log.events.size:
+            return []
+        memory = self._memory
+        is_open = memory.entries[:, 1] >= 0
+        older = memory.entries[is_open, 0], memory.records[is_open, lm.DUE]
+        spans = np.where(np.isnan(spans), self._settings.deadline, spans)
+        return of_log.runs_with_deadlines(log, begin, spans, older, memory.clock)
 
     def _check_labels(self, events: Ints, first: int, labels: Floats, weights: Floats) -> Ints:
         """Return the tickets whose labels a log has, in their order; refuse what cannot be."""
@@ -657,14 +885,15 @@ class LinearModel:
         older = observed[observed < self.rounds]
         if np.unique(older).size < older.size:
             raise AlreadyObserved("replay: the label of an older ticket is there twice")
-        self._answers.check_known(older, "replay")
+        answers = self._take_back()
+        self._answers.check_known(older, answers, "replay")
         places = observed - first
-        self._answers.check(observed, labels[places], weights[places], "replay")
+        self._answers.check(observed, labels[places], weights[places], answers, "replay")
         return observed
 
     def _give_keys(self, keys: Sequence[Key], begin: int) -> None:
         """Give their keys to tickets from ``begin`` on that can still be answered."""
-        for ticket in sorted(self._memory.answerable()):
+        for ticket in sorted(self.answerable()):
             if ticket >= begin:
                 self._keys.give(keys[ticket - begin], ticket)
 
@@ -676,22 +905,16 @@ class LinearModel:
         is_answered[observed[observed >= 0]] = True
         given: set[Key] = set()
         for key in (keys[row] for row in np.flatnonzero(~is_answered).tolist()):
-            self._keys.check(key, self._memory.is_open)
+            self._keys.check(key, self._is_open)
             if key in given:
                 raise BadKey(f"replay: two rows without a label have the key {key!r}")
             given.add(key)
-
-    def _refuse_weight(self, ticket: int, label: float, weight: float) -> None:
-        """Refuse a weight where silence counts, also that of a label that would be dropped."""
-        wanted, weights = np.array([ticket], dtype=np.int64), np.array([weight])
-        self._answers.check_known(wanted, "observe")
-        self._answers.check(wanted, np.array([label]), weights, "observe")
 
     # --- State ----------------------------------------------------------------------------------
 
     def report(self) -> LinearReport:
         """Return counts, delays so far, the mean loss, and how much each expert counts."""
-        return report_of(self._settings.loss, self._memory)
+        return report_of(self._settings.loss, self._looked())
 
     def losses(self, values: ArrayLike, labels: ArrayLike) -> Floats:
         """Return the losses of predictions, as ``predict`` gave them.
@@ -704,41 +927,43 @@ class LinearModel:
         return VALUES[self._settings.loss](self._settings, v, y)
 
     @alone
-    def snapshot(self, *, key: bytes | None = None) -> bytes:
+    def snapshot(self, *, secret: bytes | None = None) -> bytes:
         """Return the whole model as one blob, as long as the coordinates that it has seen.
 
-        Equal models give equal blobs. With a ``key`` nobody can write or change one unseen who does
-        not have it.
+        Equal models give equal blobs. With a ``secret``, only those who know it can write
+        or change one unseen.
         """
         self._finish()
-        return snapshot.pack(self._settings, self._memory, self._keys, key)
+        answers = self._take_back()
+        return snapshot.pack(self._settings, self._base, answers, self._keys, secret)
 
     @classmethod
-    def restore(cls, blob: bytes, *, key: bytes | None = None) -> Self:
+    def restore(cls, blob: bytes, *, secret: bytes | None = None) -> Self:
         """Return the model that a snapshot holds; it goes on as if nothing had happened.
 
-        ``key`` is the one that ``snapshot`` was given. Whatever the bytes are, there is a model
+        ``secret`` is the one that ``snapshot`` was given. Whatever the bytes are, there is a model
         that goes on predicting numbers, or a ``SnapshotError``. What ``load`` says of tickets that
         were handed out later holds here too.
         """
         model = cls.__new__(cls)
-        model._settings, memory, keys = snapshot.unpack(blob, key)
+        model._settings, memory, answers, keys = snapshot.unpack(blob, secret)
         model._connect(memory, keys)
+        model._set = answers
         return model
 
-    def save(self, path: StrPath, *, key: bytes | None = None) -> None:
+    def save(self, path: StrPath, *, secret: bytes | None = None) -> None:
         """Write a snapshot to a file as a whole, or leave the file as it was."""
-        write_whole(path, self.snapshot(key=key))
+        write_whole(path, self.snapshot(secret=secret))
 
     @classmethod
-    def load(cls, path: StrPath, *, key: bytes | None = None) -> Self:
+    def load(cls, path: StrPath, *, secret: bytes | None = None) -> Self:
         """Return the model that a file holds; the checks are those of ``restore``.
 
         Tickets that were handed out after it was saved are not known to it, and their numbers are
         handed out again: a label for one of them would be taken for another's. Keys do not have
         that problem, as a lost one is simply unknown.
         """
-        return cls.restore(Path(path).read_bytes(), key=key)
+        return cls.restore(Path(path).read_bytes(), secret=secret)
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...], Any]:
         """Pickle and copy by snapshot, and what subclasses add."""
@@ -752,7 +977,8 @@ class LinearModel:
 
     def _make_room(self, entries_of_row: int) -> None:
         """Let grow whatever is too small for one more ticket."""
-        self._reach(self._memory.with_room(entries_of_row + int(self._settings.intercept)))
+        self._take_back()
+        self._reach(self._base.with_room(entries_of_row + int(self._settings.intercept)))
 
     def _retried(
         self,
@@ -765,7 +991,7 @@ class LinearModel:
         """Make room and call again, or raise."""
         if status == S.BAD:
             raise self._given.refusal(features, arguments[:3], who)
-        self._make_room(arguments[2])
+        self._ready(arguments[2])
         return entry(*self._arrays, *arguments)
 
 

@@ -1,9 +1,10 @@
-"""The order in which labels are learned that come in one call.
+"""The order in which the labels of a set are learned: those that arrive between two predictions.
 
-A file of labels is sorted by something: by store, by product, by size. Experts take one step after
-another, so they would follow that order, and end with what came last. It says nothing, as all came
-at once. So a call learns them in an order that depends on its tickets alone. With r the rank of a
-ticket among the n of the call, and u in [0, 1) made of its number, labels come in the order of
+Experts take one step after another, so they follow the order of labels, and end with what came
+last. Where labels come in bulk they are sorted by something: by store, by product, by size, by how
+long they took. That says nothing, as no prediction was made in between. So a set is learned in an
+order that depends on its tickets alone. With r the rank of a ticket among the n of the set, and u
+in [0, 1) made of its number, labels come in the order of
 
     r + max(n, 1000) u.
 
@@ -45,6 +46,20 @@ def order_of(tickets: Ints, sets: Ints | None = None) -> NDArray[np.intp]:
     size = np.searchsorted(sets, sets, side="right") - begin
     late = np.arange(tickets.size) - begin + np.maximum(size, _NEAR) * _mixed(tickets[by_number])
     return by_number[np.lexsort((late, sets))]
+
+
+def in_sets(events: Ints) -> Ints:
+    """Return events, t for predictions and ~t for labels, with sets of labels in their order.
+
+    >>> import numpy as np
+    >>> in_sets(np.array([0, 1, 2, 3, ~3, ~2, ~1, 4, ~4])).tolist()
+    [0, 1, 2, 3, -4, -3, -2, 4, -5]
+    """
+    is_label = events < 0
+    labels = events[is_label]
+    found = events.copy()
+    found[is_label] = labels[order_of(~labels, np.cumsum(events >= 0, dtype=np.int64)[is_label])]
+    return found
 
 
 def _mixed(tickets: Ints) -> Floats:

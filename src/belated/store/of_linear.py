@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from itertools import repeat
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,14 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 from belated.arrays import Floats, Ints
 from belated.errors import AlreadyObserved, UnknownTicket
 from belated.knobs import Knobs
-from belated.learner.keys import Key, may_be_key
+from belated.learner.keys import Key
 from belated.learner.named import Named, listed_keys, named
 from belated.linear.clock import Duration, Time
 from belated.linear.explain import Explanation
 from belated.linear.features import Features
 from belated.linear.given import Many, Row, refuse_table
 from belated.linear.model import Forecast, LinearModel
-from belated.linear.order import order_of
 from belated.linear.report import LinearReport
 from belated.linear.rows import Rows
 from belated.linear.settings import Settings
@@ -135,11 +133,10 @@ class StoredLinear(CorrectedModel):
         weights: ArrayLike | None = None,
         *,
         at: Time | None = None,
-        in_order: bool = False,
     ) -> NDArray[np.bool_]:
         """Learn many labels at one time, as one event; see ``LinearModel.observe_many``."""
         used: NDArray[np.bool_] = self._done(
-            StoredLinear._observe_many, tickets, labels, weights, at, in_order
+            StoredLinear._observe_many, tickets, labels, weights, at
         )
         return used
 
@@ -150,19 +147,15 @@ class StoredLinear(CorrectedModel):
         labels: ArrayLike,
         weights: ArrayLike | None = None,
         at: Time | None = None,
-        in_order: bool = False,
     ) -> Done:
         now = self._now(at, "observe_many")
-        model._finish()
         heard = named(tickets, model._keys, "observe_many")
-        # They are logged as they are learned, so that whoever reads the log has nothing to choose.
-        order = order_of(heard.tickets, in_order)
-        used = model._heard_many(heard, labels, weights, now, order)
-        counts = None if weights is None else of.floats_out(np.asarray(weights)[order])
-        numbers = of.ints_out(heard.tickets[order]), of.floats_out(np.asarray(labels)[order])
         names = _names_out(model, heard)
-        called = None if names is None else [names[place] for place in order.tolist()]
-        return used, [of.OBSERVE_MANY, *numbers, now, counts, called]
+        given = heard.tickets if heard.names is None else heard.names
+        used = model.observe_many(given, labels, weights, at=now)
+        counts = None if weights is None else of.floats_out(np.asarray(weights))
+        numbers = of.ints_out(heard.tickets), of.floats_out(np.asarray(labels))
+        return used, [of.OBSERVE_MANY, *numbers, now, counts, names]
 
     # --- Reading --------------------------------------------------------------------------------
 
@@ -270,16 +263,15 @@ def _names_out(model: LinearModel, heard: Named) -> list[Key | None] | None:
     """Return the keys among what tickets were called, as they are logged."""
     if heard.names is None:
         return None
-    plain = map(of.name_in, heard.names)
-    return [name if may_be_key(name, model._keys) else None for name in plain]
+    return [name if isinstance(name, str) else None for name in heard.names]
 
 
 def _names_in(model: LinearModel, tickets: str, names: list[Key | None] | None) -> Any:
     """Undo it: return what ``observe_many`` takes for these tickets."""
     numbers = of.ints_in(tickets)
-    if names is None and not model._keys.has_numbers:
+    if names is None:
         return numbers
-    return list(map(of.named, numbers.tolist(), names or repeat(None)))
+    return list(map(of.named, numbers.tolist(), names))
 
 
 def apply(model: LinearModel, event: Event) -> None:
@@ -308,7 +300,7 @@ def apply(model: LinearModel, event: Event) -> None:
         _, tickets, labels, at, weights, names = of.padded(event, 6)
         counts = None if weights is None else of.floats_in(weights)
         heard = _names_in(model, tickets, names)
-        model.observe_many(heard, of.floats_in(labels), counts, at=at, in_order=True)
+        model.observe_many(heard, of.floats_in(labels), counts, at=at)
 
 
 def timed(model: LinearModel | Knobs, at: float | None, past: Past) -> float | None:
@@ -330,7 +322,7 @@ def _counts(model: LinearModel | Knobs, past: Past) -> bool:
     time the store gave them, and nobody has thought of a number as one of theirs.
     """
     settings = model.settings
-    if settings.deadline is None or settings.needs_times or model._memory.has_times:
+    if settings.deadline is None or settings.needs_times or model._times.has_times:
         return False
     return past.needs_times or model._times.are_counted
 
@@ -344,7 +336,7 @@ def own_span(model: LinearModel, span: float | None, now: float | None, past: Pa
     if model.settings.deadline is None:
         return None
     was_length = past.needs_times or past.has_times
-    is_length = now is not None or model._memory.has_times
+    is_length = now is not None or model._times.has_times
     return span if was_length == is_length else None
 
 

@@ -23,8 +23,6 @@ import numpy as np
 from belated.arrays import Array, Floats, Ints
 from belated.kernels import direct
 from belated.kernels.direct.objects import FLOAT, INT
-from belated.kernels.linear import layout as lm
-from belated.kernels.slots import ints as N
 from belated.kernels.slots import status as S
 
 LONGEST = 256
@@ -33,7 +31,7 @@ LONGEST = 256
 # Words that both hold: where the entry is, where arrays are and how long, the list with the turn.
 _ENTRY, _ARRAYS, _TURN, _LAST = 0, 1, 9, 10
 # The last one says for ``predict`` what its answer is an instance of, and for ``observe`` whether
-# it takes any weight.
+# it takes any weight; that holds two arrays more.
 _WORDS = 11
 _NOBODY = 1  # turns that are left when nobody is at work
 _NEVER = "0x7FF8000000000000"  # NaN
@@ -56,9 +54,9 @@ def _passed(*kinds: str) -> str:
 
 _STATE = ("[double]", "[i64]", "[i64]", "[double]")
 _RAISED = "{i8*, i32, i8*, i8*, i32}**"
-_ROW, _TWO, _THREE = ("[i64]", "[double]", "i64"), ("double",) * 2, ("double",) * 3
+_ROW, _TWO, _SAVED = ("[i64]", "[double]", "i64"), ("double",) * 2, ("[double]", "[i64]")
 _PREDICT = f"i32 ({{i64, double}}*, {_RAISED}, {_passed(*_STATE, *_ROW, *_TWO)})"
-_OBSERVE = f"i32 (i64*, {_RAISED}, {_passed(*_STATE, 'i64', *_THREE)})"
+_OBSERVE = f"i32 (i64*, {_RAISED}, {_passed(*_STATE, 'i64', *_TWO, *_SAVED)})"
 
 
 def _loads(names: str) -> str:
@@ -82,7 +80,8 @@ def _given(*arrays: str) -> str:
     )
 
 
-_HELD = _loads("entry f f.size n n.size c c.size pool pool.size turn last")
+_NAMES = "entry f f.size n n.size c c.size pool pool.size turn last"
+_HELD = _loads(_NAMES)
 _ALONE = f"""
   %turns = call i64 @PyList_Size(ptr %turn)
   %is.alone = icmp eq i64 %turns, {_NOBODY}"""
@@ -201,9 +200,10 @@ declined:
 }}
 """
 
+
 _OBSERVE_SOURCE = f"""
 define ptr @observe(ptr %held, ptr %arguments, i64 %count) {{
-{_HELD}
+{_loads(f"{_NAMES} saved saved.size marks marks.size")}
   %answer = alloca i64
   %raised = alloca ptr
 {_ALONE}
@@ -252,7 +252,7 @@ large:
   br label %declined
 called:
   %failed = call i32 %entry(ptr %answer, ptr %raised, {_given("f", "n", "c", "pool")},
-    i64 %ticket, double %label, double %weight, double {_NEVER})
+    i64 %ticket, double %label, double %weight, {_given("saved", "marks")})
   %is.through = icmp eq i32 %failed, 0
   %status = load i64, ptr %answer
   %is.heard = icmp sge i64 %status, 0
@@ -288,19 +288,17 @@ def _address(entry: Any, kind: str) -> int | None:
     return address
 
 
-def _words(address: int, arrays: tuple[Array, ...], turn: list[None], last: int) -> Ints:
-    words = np.zeros(_WORDS, dtype=np.int64)
+def _words(
+    address: int, arrays: tuple[Array, ...], turn: list[None], last: int, *more: Array
+) -> Ints:
+    words = np.zeros(_WORDS + 2 * len(more), dtype=np.int64)
     words[_ENTRY] = address
     for i, array in enumerate(arrays):
         words[_ARRAYS + 2 * i : _ARRAYS + 2 * i + 2] = array.ctypes.data, array.size
     words[_TURN], words[_LAST] = id(turn), last
+    for i, array in enumerate(more):
+        words[_WORDS + 2 * i : _WORDS + 2 * i + 2] = array.ctypes.data, array.size
     return words
-
-
-def _are_short(n: Ints) -> bool:
-    """Tell whether the rows of all tickets are short: a long one makes the passing work longer."""
-    room = (int(n[N.KEPT_AT]) - lm.HEADER - lm.OF_ROW) // lm.OF_ENTRY
-    return room <= 2 * (LONGEST + 1)
 
 
 def predict(
@@ -322,15 +320,19 @@ def predict(
 def observe(
     entry: Any,
     arrays: tuple[Floats, Ints, Ints, Floats],
+    saved: tuple[Floats, Ints],
     turn: list[None],
     *,
     takes_weights: bool,
 ) -> Callable[..., bool | None] | None:
-    """Return what takes (ticket, label, weight) to whether it was used, or to None."""
-    if not (direct.IS_KNOWN and _are_short(arrays[1])):
+    """Return what takes (ticket, label, weight) to whether it was used, or to None.
+
+    ``entry`` is the one that keeps in ``saved`` what takes the answer back.
+    """
+    if not direct.IS_KNOWN:
         return None
     address = _address(entry, _OBSERVE)
     if address is None:
         return None
-    words = _words(address, arrays, turn, int(takes_weights))
-    return direct.bound(_made("observe", _OBSERVE_SOURCE), words, arrays, turn, entry)
+    words = _words(address, arrays, turn, int(takes_weights), *saved)
+    return direct.bound(_made("observe", _OBSERVE_SOURCE), words, arrays, saved, turn, entry)

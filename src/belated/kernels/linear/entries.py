@@ -12,8 +12,9 @@ from collections.abc import Callable
 from belated.arrays import Code, Floats, Ints
 from belated.kernels import tickets
 from belated.kernels.jit import entry
+from belated.kernels.linear import layout as lm
 from belated.kernels.linear import model as linear
-from belated.kernels.linear import rows
+from belated.kernels.linear import rows, undo
 from belated.kernels.linear.losses import is_label, of_loss
 from belated.kernels.slots import status as S
 from belated.kernels.stamps import stamp
@@ -26,13 +27,15 @@ _ROWS = f"{_INTS}, {_INTS}, {_FLOATS}"
 Predict = Callable[[Floats, Ints, Ints, Floats, Ints, Floats, int, float, float], tuple[int, float]]
 Peek = Callable[[Floats, Ints, Ints, Floats, Ints, Floats, int], tuple[int, float]]
 PeekMany = Callable[[Floats, Ints, Ints, Floats, Ints, Ints, Floats, int, Floats], int]
-Observe = Callable[[Floats, Ints, Ints, Floats, int, float, float, float], int]
+Observe = Callable[[Floats, Ints, Ints, Floats, int, float, float, bool], None]
 Tick = Callable[[Floats, Ints, Ints, Floats, float], None]
 Cancel = Callable[[Floats, Ints, Ints, Floats, int], int]
 PredictMany = Callable[
     [Floats, Ints, Ints, Floats, Ints, Ints, Floats, int, float, float, Floats], int
 ]
-ObserveMany = Callable[[Floats, Ints, Ints, Floats, Ints, Floats, Floats, float, Ints], None]
+ObserveFirst = Callable[[Floats, Ints, Ints, Floats, int, float, float, Floats, Ints], int]
+TakeBack = Callable[[Floats, Ints, Ints, Floats, Floats, Ints], None]
+ObserveMany = Callable[[Floats, Ints, Ints, Floats, Ints, Floats, Floats, Ints], None]
 Replay = Callable[
     [
         Floats,
@@ -149,18 +152,11 @@ def peek_many(code: Code) -> PeekMany:
 
 @functools.cache
 def observe(code: Code) -> Observe:
-    """Return the entry (..., ticket, label, weight, at) -> USED, DROPPED or a refusal."""
-    return _hearing(code, True)
+    """Return the entry (..., ticket, label, weight, is_last), for what is known to be no refusal.
 
-
-@functools.cache
-def revise(code: Code) -> Observe:
-    """Return the entry like ``observe`` that leaves the ticket open."""
-    return _hearing(code, False)
-
-
-def _hearing(code: Code, is_last: bool) -> Observe:
-    stamped = (*code, stamp(__name__), int(is_last))
+    A label that is not the last word leaves the ticket open.
+    """
+    stamped = (*code, stamp(__name__))
 
     def linear_observe(
         f: Floats,
@@ -170,15 +166,64 @@ def _hearing(code: Code, is_last: bool) -> Observe:
         ticket: int,
         label: float,
         weight: float,
-        at: float,
+        is_last: bool,
+    ) -> None:
+        s = rows.state_of(f, n)
+        table, pairs = vector(c), vector(pool)
+        linear.observe(linear.of_all(stamped), s, table, pairs, ticket, label, weight, is_last)
+
+    return entry(linear_observe, f"void({_STATE}, int64, float64, float64, boolean)")
+
+
+@functools.cache
+def observe_first(code: Code) -> ObserveFirst:
+    """Return the entry (..., ticket, label, weight, saved, marks) -> USED, DROPPED or a refusal.
+
+    See ``undo``.
+    """
+    stamped = (*code, stamp(__name__))
+
+    def linear_observe_first(
+        f: Floats,
+        n: Ints,
+        c: Ints,
+        pool: Floats,
+        ticket: int,
+        label: float,
+        weight: float,
+        saved: Floats,
+        marks: Ints,
     ) -> int:
         s = rows.state_of(f, n)
         table, pairs = vector(c), vector(pool)
-        return linear.observe(
-            linear.of_all(stamped), s, table, pairs, ticket, label, weight, at, is_last
+        return undo.observe_first(
+            linear.of_all(stamped),
+            s,
+            table,
+            pairs,
+            ticket,
+            label,
+            weight,
+            vector(saved),
+            vector(marks),
         )
 
-    return entry(linear_observe, f"int64({_STATE}, int64, float64, float64, float64)")
+    tail = f"int64, float64, float64, {_FLOATS}, {_INTS}"
+    return entry(linear_observe_first, f"int64({_STATE}, {tail})")
+
+
+@functools.cache
+def take_back() -> TakeBack:
+    """Return the entry (..., saved, marks), which undoes ``observe_first``."""
+    sources = stamp(__name__)
+
+    def linear_take_back(
+        f: Floats, n: Ints, c: Ints, pool: Floats, saved: Floats, marks: Ints
+    ) -> None:
+        if sources:
+            undo.take_back(rows.state_of(f, n), vector(c), vector(saved), vector(marks))
+
+    return entry(linear_take_back, f"void({_STATE}, {_FLOATS}, {_INTS})")
 
 
 @functools.cache
@@ -246,7 +291,7 @@ def predict_many(code: Code) -> PredictMany:
 
 @functools.cache
 def observe_many(code: Code) -> ObserveMany:
-    """Return the entry (..., tickets, labels, weights, at, status): what came of each."""
+    """Return the entry (..., tickets, labels, weights, lasts), which calls ``observe`` for each."""
     stamped = (*code, stamp(__name__))
 
     def linear_observe_many(
@@ -257,17 +302,15 @@ def observe_many(code: Code) -> ObserveMany:
         tickets: Ints,
         labels: Floats,
         weights: Floats,
-        at: float,
-        status: Ints,
+        lasts: Ints,
     ) -> None:
         s = rows.state_of(f, n)
         table, pairs = vector(c), vector(pool)
         for i in range(tickets.size):
-            status[i] = linear.observe(
-                linear.of_all(stamped), s, table, pairs, tickets[i], labels[i], weights[i], at, True
-            )
+            y, weight, is_last = labels[i], weights[i], lasts[i] != 0
+            linear.observe(linear.of_all(stamped), s, table, pairs, tickets[i], y, weight, is_last)
 
-    tail = f"{_INTS}, {_FLOATS}, {_FLOATS}, float64, {_INTS}"
+    tail = f"{_INTS}, {_FLOATS}, {_FLOATS}, {_INTS}"
     return entry(linear_observe_many, f"void({_STATE}, {tail})")
 
 
@@ -318,7 +361,9 @@ def replay(code: Code) -> Replay:
             else:  # refused where the ticket was given up on so long ago that it was forgotten
                 label = ~event - first_label
                 y, weight = labels[label], weights[label]
-                linear.observe(linear.of_all(stamped), s, table, pairs, ~event, y, weight, at, True)
+                if stamped[lm.TIMED] and at == at:
+                    linear.tick(s, table, pairs, at)
+                linear.observe(linear.of_all(stamped), s, table, pairs, ~event, y, weight, True)
         return events.size
 
     tail = f"int64, {_FLOATS}, {_FLOATS}, int64, {_FLOATS}, {_FLOATS}, {_FLOATS}"

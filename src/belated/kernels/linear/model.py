@@ -50,7 +50,15 @@ from belated.kernels.linear.pending_positives import (
     record_correction,
     update_pending_positives,
 )
-from belated.kernels.linear.rows import bad_entry, keep, leave, pool_has_room, put_back, row_of
+from belated.kernels.linear.rows import (
+    bad_entry,
+    fits,
+    keep,
+    leave,
+    pool_has_room,
+    put_back,
+    row_of,
+)
 from belated.kernels.linear.slips import look_back, note_first
 from belated.kernels.linear.together import ask_first
 from belated.kernels.linear.waiting import REVIEW, count_age, count_kind, review
@@ -154,6 +162,7 @@ def _release(s: State, c: Ints, pool: Floats, entry: int) -> None:
 def tick(s: State, c: Ints, pool: Floats, at: float) -> None:
     """Let the clock go on to ``at``, and close what was due before; it never goes back."""
     f, n = s.f, s.n
+    n[N.APPLIED] = 0
     f[lm.CLOCK] = max(f[lm.CLOCK], at)
     while first_due(s, pool) < f[lm.CLOCK]:
         entry = locate(s, pop(s, pool))
@@ -163,6 +172,14 @@ def tick(s: State, c: Ints, pool: Floats, at: float) -> None:
                 s.kept[entry * lm.KEEP + lm.DUE] = -math.inf
             else:
                 _close_late(s, c, pool, entry)
+
+
+@leaf
+def _has_room(code: Code, s: State, pool: Floats, count: int) -> bool:
+    """Make room for one more row; nothing moves while answers may be taken back."""
+    if s.n[N.APPLIED] == s.n[N.ROUNDS] + 1:
+        return fits(s, pool, count) and 2 * tail(s) < s.table.size
+    return pool_has_room(code, s, pool, count) and has_room(s)
 
 
 # --- Predictions ---------------------------------------------------------------------------------
@@ -190,7 +207,7 @@ def predict(
     if bad_entry(s.n[N.COORDINATES], indices, values, first, given) >= 0:
         return S.BAD, 0.0
     count = given + s.n[N.INTERCEPT]
-    if not (pool_has_room(_of_clock(code), s, pool, count) and has_room(s)):
+    if not _has_room(_of_clock(code), s, pool, count):
         return S.FULL, 0.0
     if code[lm.TIMED]:
         tick(s, c, pool, at if at == at else float(s.n[N.ROUNDS]))
@@ -247,7 +264,7 @@ def peek(
     if bad_entry(s.n[N.COORDINATES], indices, values, 0, given) >= 0:
         return S.BAD, 0.0
     count = given + s.n[N.INTERCEPT]
-    if not (pool_has_room(_of_clock(code), s, pool, count) and has_room(s)):
+    if not _has_room(_of_clock(code), s, pool, count):
         return S.FULL, 0.0
     spared = s.work[s.work.size - lm.SCALES * count : s.work.size]
     for j in range(count):
@@ -283,7 +300,6 @@ def observe(
     ticket: int,
     y: float,
     weight: float,
-    at: float,
     is_last: bool,
 ) -> int:
     """Learn a label, which closes the ticket if it is the last. All checks come before any change.
@@ -298,8 +314,6 @@ def observe(
     replaces = s.table[2 * entry + 1] >= 0 and _is_heard(s, entry * lm.KEEP)
     if weight != 1.0 and (replaces or not is_last):
         return S.TOO_LARGE
-    if code[lm.TIMED] and at == at:
-        tick(s, c, pool, at)
     count_age(s.f, s.n[N.ROUNDS] - ticket - 1)
     count_kind(s.f, s.n[N.ROUNDS] - ticket - 1, y)
     if is_ghost(s, entry):
@@ -400,6 +414,7 @@ def cancel(s: State, c: Ints, pool: Floats, ticket: int) -> int:
     entry = locate(s, ticket)
     if entry < 0:
         return entry
+    s.n[N.APPLIED] = 0
     if is_ghost(s, entry):
         lay_ghost(s, entry)
         return S.DROPPED

@@ -253,12 +253,19 @@ def put_back(row: Ints, four: Floats) -> None:
 
 
 @leaf
+def fits(s: State, pool: Floats, count: int) -> bool:
+    """Tell whether one more row, and when it is due, has room as things are."""
+    has_work = lm.OF_ROW + lm.OF_ENTRY * count <= s.work.size
+    return has_work and 2 * (s.n[N.POOL_TAIL] + s.n[N.DUE] + count) + 2 <= pool.size
+
+
+@leaf
 def pool_has_room(code: Code, s: State, pool: Floats, count: int) -> bool:
     """Make room for one more row and for when it is due; False when work or pool must grow."""
+    if fits(s, pool, count):
+        return True
     if lm.OF_ROW + lm.OF_ENTRY * count > s.work.size:
         return False
-    if 2 * (s.n[N.POOL_TAIL] + s.n[N.DUE] + count) + 2 <= pool.size:
-        return True
     if code[lm.TIMED]:
         drop_closed(s, pool)
     if 4 * (s.n[N.POOL_LIVE] + s.n[N.DUE] + count) + 2 > pool.size:

@@ -30,6 +30,8 @@ SPARSE = 21  # entries left by the last squeeze; later ones belong to consecutiv
 OFFSET = 22  # ... ticket t having entry t + OFFSET
 CALM = 23  # before this many rounds nothing can be overdue
 WAITING = 24  # 1 while a step waits for a user's base or projection
+APPLIED = 24  # of a linear model: 1 more than the predictions when answers were applied, that may
+# be taken back
 LAG = 25  # what such a base is told: dual delay of the newest arrival ...
 OPEN_LAGS = 26  # ... and its dual backlog
 CAPACITY = 27  # entries that the table has room for

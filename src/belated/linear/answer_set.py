@@ -1,0 +1,170 @@
+"""Answers since the last prediction: a set, as no prediction was made between any two of them.
+
+Their order says nothing, so they are applied in one that depends on their tickets alone (see
+``belated.linear.order``), when the next event comes that is no answer. The first of them is applied
+at once, as nearly always it is the only one. A model that is looked at applies all of them for the
+time being, and keeps what takes that back: if another answer comes it is taken back, and the whole
+set is applied later; if not, it stays.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from belated.arrays import Floats, Ints
+from belated.kernels.linear import direct, entries
+from belated.kernels.linear import layout as lm
+from belated.kernels.linear import undo as kernel
+from belated.kernels.slots import ints as N
+from belated.kernels.slots import status as S
+from belated.learner.whole import Call
+from belated.linear.memory import ModelMemory, ranges
+from belated.linear.order import order_of
+
+if TYPE_CHECKING:
+    from belated.linear.settings import Settings
+
+_DENSE = 4  # entries of all rows for each coordinate that there is, as a part, to look for equals
+
+
+Answer = tuple[int, float, float, bool, bool]
+"""A ticket, its label, how often that counts, whether it is the last word, and whether it is used.
+
+It is not where the ticket was given up on before; then the label is dropped.
+"""
+
+
+class AnswerSet:
+    """Answers that came after so many predictions; more predictions have closed the set."""
+
+    __slots__ = ("_closed", "_read", "_revised", "answers", "rounds", "undo")
+
+    def __init__(self, rounds: int, answers: list[Answer] | None = None) -> None:
+        self.rounds = rounds
+        self.answers = [] if answers is None else answers
+        self.undo: Undo | FirstAnswer | None = None
+        """What takes the answers back, where they are applied for the time being."""
+        self._read = 0
+        self._closed: dict[int, bool] = {}
+        self._revised: set[int] = set()
+
+    def _note(self) -> None:
+        """Note which tickets answers belong to; it may be interrupted and done again."""
+        for ticket, _, _, is_last, is_used in self.answers[self._read :]:
+            if is_last:
+                self._closed[ticket] = is_used
+            else:
+                self._revised.add(ticket)
+        self._read = len(self.answers)
+
+    @property
+    def closed(self) -> dict[int, bool]:
+        """Tickets that the answers close, and whether these are used."""
+        if self._read < len(self.answers):
+            self._note()
+        return self._closed
+
+    @property
+    def revised(self) -> set[int]:
+        """Tickets that have a label so far by one of the answers."""
+        if self._read < len(self.answers):
+            self._note()
+        return self._revised
+
+    def arrays(self) -> tuple[Ints, Floats, Floats, Ints]:
+        """Return tickets, labels, weights and what is the last word, in the order of learning."""
+        if not self.answers:
+            return np.empty(0, np.int64), np.empty(0), np.empty(0), np.empty(0, np.int64)
+        tickets, labels, weights, lasts, _ = zip(*self.answers, strict=True)
+        given = np.array(tickets, dtype=np.int64)
+        order = order_of(given)
+        return (
+            given[order],
+            np.array(labels, dtype=np.float64)[order],
+            np.array(weights, dtype=np.float64)[order],
+            np.array(lasts, dtype=np.int64)[order],
+        )
+
+    def applying(self, settings: Settings, arrays: tuple[Floats, Ints, Ints, Floats]) -> Call:
+        """Return the call that applies all answers."""
+        if len(self.answers) == 1:
+            return entries.observe(settings.code), *arrays, *self.answers[0][:4]
+        return entries.observe_many(settings.code), *arrays, *self.arrays()
+
+
+class Undo:
+    """What a model was before answers were applied to it, as far as they change it."""
+
+    __slots__ = ("_coordinates", "_entries", "_f", "_n", "_records", "_rows", "_states")
+
+    def __init__(self, memory: ModelMemory, answers: AnswerSet) -> None:
+        tickets = np.fromiter((answer[0] for answer in answers.answers), dtype=np.int64)
+        self._f, self._n = memory.f[: lm.HEADER].copy(), memory.n[: N.HEADER].copy()
+        self._entries = memory.entries[:, 0].searchsorted(tickets)
+        self._records = memory.records[self._entries]
+        self._states = memory.entries[self._entries, 1]
+        labels = self._f.item(lm.LABELS)
+        if labels <= lm.FIRST_LABELS <= labels + tickets.size:  # a slip may reset all coordinates
+            self._coordinates = np.flatnonzero(memory.rows.view(np.uint32)[:, lm.SEEN])
+        else:
+            self._coordinates = self._of_rows(memory)
+        self._rows = memory.rows[self._coordinates]
+
+    def _of_rows(self, memory: ModelMemory) -> Ints:
+        """Return the coordinates of the rows of tickets that are open."""
+        rows = self._records[self._states >= 0, lm.START : lm.PAIRS + 1].astype(np.int64)
+        index = memory.pool.reshape(-1, 2)[:, 0]
+        if len(rows) == 1:
+            start, count = rows[0].tolist()
+            return index[start : start + count].astype(np.int64)
+        starts, counts = rows.T
+        found = index[np.repeat(starts, counts) + ranges(counts)].astype(np.int64)
+        if _DENSE * found.size < len(memory.rows):
+            return found
+        is_there = np.zeros(len(memory.rows), dtype=np.bool_)
+        is_there[found] = True
+        return np.flatnonzero(is_there)
+
+    def calls(self, memory: ModelMemory) -> tuple[Call, ...]:
+        """Return the calls that put all of it back."""
+        put = operator.setitem
+        return (
+            (put, memory.f, slice(lm.HEADER), self._f),
+            (put, memory.n, slice(N.HEADER), self._n),
+            (put, memory.records, self._entries, self._records),
+            (put, memory.entries, (self._entries, 1), self._states),
+            (put, memory.rows, self._coordinates, self._rows),
+        )
+
+
+class FirstAnswer:
+    """The first answer of a set, which kernels apply at once; see ``kernels.linear.undo``."""
+
+    __slots__ = ("saved",)
+
+    def __init__(self) -> None:
+        most = kernel.ROWS + (1 + lm.ROW) * (direct.LONGEST + 1)
+        self.saved: tuple[Floats, Ints] = np.zeros(kernel.SAVED), np.zeros(most, dtype=np.int64)
+        """What takes it back."""
+
+    def has_room(self, memory: ModelMemory, entry: int) -> bool:
+        """Tell whether the row of a ticket is short enough."""
+        if not memory.is_open_at(entry):
+            return True
+        return memory.pairs(entry) <= direct.LONGEST + 1
+
+    def as_set(self, rounds: int) -> AnswerSet:
+        """Return the set of this answer alone, which is applied."""
+        numbers, marks = self.saved
+        label, weight = numbers.item(kernel.LABEL), numbers.item(kernel.WEIGHT)
+        is_used = bool(marks[kernel.USED] == S.USED)
+        answers = AnswerSet(rounds, [(marks.item(kernel.TICKET), label, weight, True, is_used)])
+        answers.undo = self
+        return answers
+
+    def calls(self, memory: ModelMemory) -> tuple[Call, ...]:
+        """Return the call that takes it back."""
+        return ((entries.take_back(), *memory.arrays, *self.saved),)
