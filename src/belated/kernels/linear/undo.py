@@ -17,10 +17,8 @@ from belated.kernels.slots import ints as N
 from belated.kernels.slots import status as S
 from belated.kernels.tickets import locate
 
-# ``saved``: ``f`` up to the ages, what it has of the age of the answer, and behind the ages; the
-# record of the ticket, then
-_BEHIND = lm.AGES + lm.BY_AGE
-_RECORD = _BEHIND + lm.HEADER - lm.OWED
+# ``saved``: ``f`` up to the ages, and what it has of the age of the answer; the record, then
+_RECORD = lm.AGES + lm.BY_AGE
 LABEL = _RECORD + lm.KEEP
 WEIGHT = LABEL + 1
 SAVED = LABEL + 2
@@ -66,8 +64,6 @@ def observe_first(
         saved[i] = s.f[i]
     for i in range(lm.BY_AGE):
         saved[lm.AGES + i] = s.f[of_age + i]
-    for i in range(lm.HEADER - lm.OWED):
-        saved[_BEHIND + i] = s.f[lm.OWED + i]
     for i in range(N.HEADER):
         marks[i] = s.n[i]
     for i in range(lm.KEEP):
@@ -95,8 +91,6 @@ def take_back(s: State, c: Ints, saved: Floats, marks: Ints) -> None:
     of_age = lm.AGES + lm.BY_AGE * bucket_of(marks[N.ROUNDS] - marks[TICKET] - 1)
     for i in range(lm.BY_AGE):
         s.f[of_age + i] = saved[lm.AGES + i]
-    for i in range(lm.HEADER - lm.OWED):
-        s.f[lm.OWED + i] = saved[_BEHIND + i]
     for i in range(N.HEADER):
         s.n[i] = marks[i]
     for i in range(lm.KEEP):
