@@ -842,6 +842,7 @@ class LinearModel:
                     self._ready(sparse.widest)
                 elif progress is not None:
                     progress(done)
+            self._finish()  # now, as what follows may be taken back
             self._take_in(log, ended, events.size)
         finally:  # also when interrupted
             self._finish()
