@@ -99,7 +99,7 @@ class AnswerSet:
         singles = zip(*self.answers, strict=True) if self.answers else repeat((), 5)
         tickets, labels, weights, lasts, _ = singles
         given = _joined(np.array(tickets, dtype=np.int64), self.batches, 0)
-        order = order_of(given)
+        order = order_of(given) if given.size > 1 else slice(None)
         ends = np.ones(given.size, dtype=np.int64)
         ends[: len(lasts)] = lasts
         return (
@@ -111,8 +111,6 @@ class AnswerSet:
 
     def applying(self, settings: Settings, memory: ModelMemory, told: Told | None = None) -> Call:
         """Return the call that applies all answers, which ``told`` may have in their order."""
-        if len(self.answers) == 1 and not self.batches:
-            return entries.observe(settings.code), *memory.arrays, *self.answers[0][:4]
         told = self.arrays() if told is None else told
         return entries.observe_many(settings.code), *memory.arrays, *told
 

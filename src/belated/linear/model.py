@@ -375,15 +375,22 @@ class LinearModel:
         is_used, is_late = self._fate(ticket, entry, now, answers)
         if answers is None and is_last and self._is_plain(entry, now):
             told = ticket, label, weight, *self._first.saved
-            return is_used, is_late, ((self._observe, *self._base_arrays, *told),)
+            hear = self._observe, *self._base_arrays, *told
+            return is_used, is_late, (*self._ticking(now), hear)
         answer = ticket, label, weight, is_last or not is_used, is_used
         return is_used, is_late, self._taking_in(answer, None, now, answers)
 
     def _is_plain(self, entry: int, now: float) -> bool:
         """Tell whether kernels can apply the first answer of a set, and take it back."""
         is_early = self._base.f.item(lm.LABELS) == lm.FIRST_LABELS  # a slip may be found
-        stands_still = self._settings.deadline is None or not now > self._base.clock
-        return stands_still and not is_early and self._first.has_room(self._base, entry)
+        closes = self._settings.deadline is not None and self._base.has_due(now)
+        return not (closes or is_early) and self._first.has_room(self._base, entry)
+
+    def _ticking(self, now: float) -> tuple[Call, ...]:
+        """Return the call that lets the clock go on, if it does."""
+        if self._settings.deadline is None or not now > self._base.clock:
+            return ()
+        return ((entries.tick(), *self._base_arrays, now),)
 
     def _replaces(self, ticket: int, entry: int, answers: AnswerSet | None) -> bool:
         """Tell whether a label takes the place of another one."""
@@ -412,11 +419,9 @@ class LinearModel:
         self, one: Answer | None, many: Batch | None, now: float, answers: AnswerSet | None
     ) -> tuple[Call, ...]:
         """Return the calls that take in answers; a time at which tickets close begins a set."""
-        calls: tuple[Call, ...] = ()
-        if self._settings.deadline is not None and now > self._base.clock:
-            calls = ((entries.tick(), *self._base_arrays, now),)
-            if self._base.has_due(now):
-                calls, answers = (*self._applying(), *calls), None
+        calls = self._ticking(now)
+        if calls and self._base.has_due(now):
+            calls, answers = (*self._applying(), *calls), None
         if answers is None:
             singles, batches = [] if one is None else [one], [] if many is None else [many]
             return *calls, (_put, self, "_set", AnswerSet(self._base.rounds, singles, batches))
