@@ -1,7 +1,7 @@
 """Labels that come at night, in one file that is sorted: ours against Vowpal Wabbit and a mean.
 
-The worlds are those of :mod:`benchmarks.night_worlds`. "One call" is ``observe_many`` with all of a
-file, "one by one" is ``observe`` in the order of the file, and VW learns in that order too, in five
+The worlds are those of :mod:`benchmarks.night_worlds`. Ours learns the labels of a night as a set,
+whatever the file is sorted by; VW learns them one by one, in the order of the file, in five
 ways; where labels are numbers, in two units each. Of these and of the mean of all labels known so
 far, the best is chosen afterwards in every draw, for the first days (1 to 3; on day 0 nobody knows
 anything) and for all later ones. A note has the errors of all, and of the means by store. Figures
@@ -49,10 +49,8 @@ def _results(name: str, drawn: list[Errors], world: World) -> Iterator[Result]:
     for days, place in (("days 1-3", 0), ("later", 1)):
         note = "; ".join(f"{who}: {found[place]:.5g}" for who, found in errors.items())
         floor = float(floors[place])
-        for way in ("one by one", "one call"):
-            ours = float(errors[way][place])
-            told = f"{name}, {days}, {way}"
-            yield Result(told, ours / floor, 1.0, ours, floor, unit, 0.0, note)
+        ours = float(errors["ours"][place])
+        yield Result(f"{name}, {days}", ours / floor, 1.0, ours, floor, unit, 0.0, note)
 
 
 def _errors(world: World, order: str, seed: int, *, has_vw: bool) -> Errors:
@@ -61,8 +59,7 @@ def _errors(world: World, order: str, seed: int, *, has_vw: bool) -> Errors:
     nights = shops.nights(order, seed)
     events = _events(nights)
     found = {
-        "one by one": _one_by_one(shops, events),
-        "one call": _one_call(shops, nights),
+        "ours": _ours(shops, events),
         "mean": _means(shops, nights, np.zeros_like(shops.store)),
         "means by store": _means(shops, nights, shops.store),
     }
@@ -75,20 +72,9 @@ def _events(nights: list[Ints]) -> Ints:
     return np.concatenate([part for night in nights for part in (np.sort(night), ~night)])
 
 
-def _one_by_one(shops: Shops, events: Ints) -> Floats:
+def _ours(shops: Shops, events: Ints) -> Floats:
     model = LinearModel(shops.loss)
     return model.replay(model.hasher.table(shops.columns), shops.labels, events)
-
-
-def _one_call(shops: Shops, nights: list[Ints]) -> Floats:
-    model = LinearModel(shops.loss)
-    said = []
-    for night in nights:
-        today = np.sort(night)
-        rows = {name: column[today] for name, column in shops.columns.items()}
-        said.append(model.predict_many(model.hasher.table(rows))[1])
-        model.observe_many(night, shops.labels[night])
-    return np.concatenate(said)
 
 
 def _means(shops: Shops, nights: list[Ints], group: Ints) -> Floats:

@@ -10,9 +10,11 @@ set is applied later; if not, it stays.
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING
+from itertools import repeat
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from belated.arrays import Floats, Ints
 from belated.kernels.linear import direct, entries
@@ -37,62 +39,84 @@ It is not where the ticket was given up on before; then the label is dropped.
 """
 
 
+Batch = tuple[Ints, Floats, Floats, NDArray[np.bool_]]
+"""Tickets, labels, how often these count, and whether they are used; each is the last word."""
+
+
+Told = tuple[Ints, Floats, Floats, Ints]
+"""Tickets, labels, how often these count, and what is the last word."""
+
+
 class AnswerSet:
     """Answers that came after so many predictions; more predictions have closed the set."""
 
-    __slots__ = ("_closed", "_read", "_revised", "answers", "rounds", "undo")
+    __slots__ = ("_closed", "_read", "_revised", "answers", "batches", "rounds", "undo")
 
-    def __init__(self, rounds: int, answers: list[Answer] | None = None) -> None:
+    def __init__(
+        self, rounds: int, answers: list[Answer] | None = None, batches: list[Batch] | None = None
+    ) -> None:
         self.rounds = rounds
-        self.answers = [] if answers is None else answers
+        self.answers: list[Answer] = [] if answers is None else answers
+        self.batches: list[Batch] = [] if batches is None else batches
+        """Many answers of one call; of these tickets there are no later ones."""
         self.undo: Undo | FirstAnswer | None = None
         """What takes the answers back, where they are applied for the time being."""
-        self._read = 0
+        self._read = 0, 0
         self._closed: dict[int, bool] = {}
         self._revised: set[int] = set()
 
+    @property
+    def size(self) -> int:
+        """How many answers there are."""
+        return len(self.answers) + sum(batch[0].size for batch in self.batches)
+
     def _note(self) -> None:
         """Note which tickets answers belong to; it may be interrupted and done again."""
-        for ticket, _, _, is_last, is_used in self.answers[self._read :]:
+        singles, batches = self._read
+        for ticket, _, _, is_last, is_used in self.answers[singles:]:
             if is_last:
                 self._closed[ticket] = is_used
             else:
                 self._revised.add(ticket)
-        self._read = len(self.answers)
+        for tickets, _, _, used in self.batches[batches:]:
+            self._closed.update(zip(tickets.tolist(), used.tolist(), strict=True))
+        self._read = len(self.answers), len(self.batches)
 
     @property
     def closed(self) -> dict[int, bool]:
         """Tickets that the answers close, and whether these are used."""
-        if self._read < len(self.answers):
-            self._note()
+        self._note()
         return self._closed
 
     @property
     def revised(self) -> set[int]:
         """Tickets that have a label so far by one of the answers."""
-        if self._read < len(self.answers):
-            self._note()
+        self._note()
         return self._revised
 
-    def arrays(self) -> tuple[Ints, Floats, Floats, Ints]:
+    def arrays(self) -> Told:
         """Return tickets, labels, weights and what is the last word, in the order of learning."""
-        if not self.answers:
-            return np.empty(0, np.int64), np.empty(0), np.empty(0), np.empty(0, np.int64)
-        tickets, labels, weights, lasts, _ = zip(*self.answers, strict=True)
-        given = np.array(tickets, dtype=np.int64)
-        order = order_of(given)
+        singles = zip(*self.answers, strict=True) if self.answers else repeat((), 5)
+        tickets, labels, weights, lasts, _ = singles
+        given = _joined(np.array(tickets, dtype=np.int64), self.batches, 0)
+        order = order_of(given) if given.size > 1 else slice(None)
+        ends = np.ones(given.size, dtype=np.int64)
+        ends[: len(lasts)] = lasts
         return (
             given[order],
-            np.array(labels, dtype=np.float64)[order],
-            np.array(weights, dtype=np.float64)[order],
-            np.array(lasts, dtype=np.int64)[order],
+            _joined(np.array(labels, dtype=np.float64), self.batches, 1)[order],
+            _joined(np.array(weights, dtype=np.float64), self.batches, 2)[order],
+            ends[order],
         )
 
-    def applying(self, settings: Settings, arrays: tuple[Floats, Ints, Ints, Floats]) -> Call:
-        """Return the call that applies all answers."""
-        if len(self.answers) == 1:
-            return entries.observe(settings.code), *arrays, *self.answers[0][:4]
-        return entries.observe_many(settings.code), *arrays, *self.arrays()
+    def applying(self, settings: Settings, memory: ModelMemory, told: Told | None = None) -> Call:
+        """Return the call that applies all answers, which ``told`` may have in their order."""
+        told = self.arrays() if told is None else told
+        return entries.observe_many(settings.code), *memory.arrays, *told
+
+
+def _joined(first: NDArray[Any], batches: list[Batch], column: int) -> NDArray[Any]:
+    return np.concatenate([first, *(batch[column] for batch in batches)])
 
 
 class Undo:
@@ -100,8 +124,7 @@ class Undo:
 
     __slots__ = ("_coordinates", "_entries", "_f", "_n", "_records", "_rows", "_states")
 
-    def __init__(self, memory: ModelMemory, answers: AnswerSet) -> None:
-        tickets = np.fromiter((answer[0] for answer in answers.answers), dtype=np.int64)
+    def __init__(self, memory: ModelMemory, tickets: Ints) -> None:
         self._f, self._n = memory.f[: lm.HEADER].copy(), memory.n[: N.HEADER].copy()
         self._entries = memory.entries[:, 0].searchsorted(tickets)
         self._records = memory.records[self._entries]

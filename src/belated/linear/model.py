@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import repeat, starmap
+from itertools import starmap
 from operator import call
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -38,7 +38,7 @@ from belated.learner.turns import alone, busy, holding
 from belated.learner.whole import Call, together
 from belated.linear import events as of_log
 from belated.linear import snapshot
-from belated.linear.answer_set import Answer, AnswerSet, FirstAnswer, Undo
+from belated.linear.answer_set import Answer, AnswerSet, Batch, FirstAnswer, Undo
 from belated.linear.answers import Answers, labels_of, number
 from belated.linear.clock import (
     Duration,
@@ -301,8 +301,9 @@ class LinearModel:
         """Apply the answers for the time being."""
         answers = self._since()
         if answers is not None and answers.undo is None:
-            undo = Undo(self._base, answers)
-            applying = answers.applying(self._settings, self._base_arrays)
+            told = answers.arrays()
+            undo = Undo(self._base, told[0])
+            applying = answers.applying(self._settings, self._base, told)
             mark = operator.setitem, self._base.n, N.APPLIED, answers.rounds + 1
             together(applying, mark, (_put, answers, "undo", undo))
 
@@ -328,7 +329,7 @@ class LinearModel:
         answers = self._since()
         if answers is None or answers.undo is not None:
             return ()
-        return (answers.applying(self._settings, self._base_arrays),)
+        return (answers.applying(self._settings, self._base),)
 
     def _close_set(self, *more: Call) -> None:
         """Apply the answers for good, together with the event that closes the set."""
@@ -374,15 +375,22 @@ class LinearModel:
         is_used, is_late = self._fate(ticket, entry, now, answers)
         if answers is None and is_last and self._is_plain(entry, now):
             told = ticket, label, weight, *self._first.saved
-            return is_used, is_late, ((self._observe, *self._base_arrays, *told),)
+            hear = self._observe, *self._base_arrays, *told
+            return is_used, is_late, (*self._ticking(now), hear)
         answer = ticket, label, weight, is_last or not is_used, is_used
-        return is_used, is_late, self._taking_in([answer], now, answers)
+        return is_used, is_late, self._taking_in(answer, None, now, answers)
 
     def _is_plain(self, entry: int, now: float) -> bool:
         """Tell whether kernels can apply the first answer of a set, and take it back."""
         is_early = self._base.f.item(lm.LABELS) == lm.FIRST_LABELS  # a slip may be found
-        stands_still = self._settings.deadline is None or not now > self._base.clock
-        return stands_still and not is_early and self._first.has_room(self._base, entry)
+        closes = self._settings.deadline is not None and self._base.has_due(now)
+        return not (closes or is_early) and self._first.has_room(self._base, entry)
+
+    def _ticking(self, now: float) -> tuple[Call, ...]:
+        """Return the call that lets the clock go on, if it does."""
+        if self._settings.deadline is None or not now > self._base.clock:
+            return ()
+        return ((entries.tick(), *self._base_arrays, now),)
 
     def _replaces(self, ticket: int, entry: int, answers: AnswerSet | None) -> bool:
         """Tell whether a label takes the place of another one."""
@@ -408,17 +416,18 @@ class LinearModel:
         return self._settings.late == "learn" and self._has_label(ticket, entry, answers), True
 
     def _taking_in(
-        self, more: list[Answer], now: float, answers: AnswerSet | None
+        self, one: Answer | None, many: Batch | None, now: float, answers: AnswerSet | None
     ) -> tuple[Call, ...]:
         """Return the calls that take in answers; a time at which tickets close begins a set."""
-        calls: tuple[Call, ...] = ()
-        if self._settings.deadline is not None and now > self._base.clock:
-            calls = ((entries.tick(), *self._base_arrays, now),)
-            if self._base.has_due(now):
-                calls, answers = (*self._applying(), *calls), None
+        calls = self._ticking(now)
+        if calls and self._base.has_due(now):
+            calls, answers = (*self._applying(), *calls), None
         if answers is None:
-            return *calls, (_put, self, "_set", AnswerSet(self._base.rounds, more))
-        return *calls, (answers.answers.extend, more)
+            singles, batches = [] if one is None else [one], [] if many is None else [many]
+            return *calls, (_put, self, "_set", AnswerSet(self._base.rounds, singles, batches))
+        if many is not None:
+            return *calls, (answers.batches.append, many)
+        return *calls, (answers.answers.append, one)
 
     # --- One event ------------------------------------------------------------------------------
 
@@ -754,12 +763,12 @@ class LinearModel:
         if not wanted.size:
             return np.empty(0, dtype=np.bool_)
         used = self._used(wanted, now, answers)
-        given = wanted.tolist(), labels.tolist(), weights.tolist(), repeat(True), used.tolist()
-        together(*self._taking_in(list(zip(*given, strict=False)), now, answers))
+        batch = wanted.copy(), labels.copy(), weights.copy(), used.copy()
+        together(*self._taking_in(None, batch, now, answers))
         for name in heard.names or ():
             self._keys.drop(name)
         answers = self._set
-        if answers is not None and wanted.size >= max(_MANY, len(answers.answers) // 2):
+        if answers is not None and wanted.size >= max(_MANY, answers.size // 2):
             self._reflect()
         return used
 
@@ -838,6 +847,7 @@ class LinearModel:
                     self._ready(sparse.widest)
                 elif progress is not None:
                     progress(done)
+            self._finish()  # now, as what follows may be taken back
             self._take_in(log, ended, events.size)
         finally:  # also when interrupted
             self._finish()
@@ -853,9 +863,8 @@ class LinearModel:
             if tickets.size:
                 answers, places = self._take_back(), tickets - log.first
                 used = self._used(tickets, NEVER, answers)
-                numbers = log.labels[places].tolist(), log.weights[places].tolist()
-                given = tickets.tolist(), *numbers, repeat(True), used.tolist()
-                together(*self._taking_in(list(zip(*given, strict=False)), NEVER, answers))
+                batch = tickets, log.labels[places], log.weights[places], used
+                together(*self._taking_in(None, batch, NEVER, answers))
         else:
             for ticket, now in zip(tickets.tolist(), log.times[begin:end].tolist(), strict=True):
                 label, weight = (

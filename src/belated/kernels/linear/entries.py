@@ -24,45 +24,14 @@ _FLOATS, _INTS = "float64[::1]", "int64[::1]"
 _STATE = f"{_FLOATS}, {_INTS}, {_INTS}, {_FLOATS}"
 _ROWS = f"{_INTS}, {_INTS}, {_FLOATS}"
 
-Predict = Callable[[Floats, Ints, Ints, Floats, Ints, Floats, int, float, float], tuple[int, float]]
-Peek = Callable[[Floats, Ints, Ints, Floats, Ints, Floats, int], tuple[int, float]]
-PeekMany = Callable[[Floats, Ints, Ints, Floats, Ints, Ints, Floats, int, Floats], int]
-Observe = Callable[[Floats, Ints, Ints, Floats, int, float, float, bool], None]
-Tick = Callable[[Floats, Ints, Ints, Floats, float], None]
-Cancel = Callable[[Floats, Ints, Ints, Floats, int], int]
-PredictMany = Callable[
-    [Floats, Ints, Ints, Floats, Ints, Ints, Floats, int, float, float, Floats], int
-]
-ObserveFirst = Callable[[Floats, Ints, Ints, Floats, int, float, float, Floats, Ints], int]
-TakeBack = Callable[[Floats, Ints, Ints, Floats, Floats, Ints], None]
-ObserveMany = Callable[[Floats, Ints, Ints, Floats, Ints, Floats, Floats, Ints], None]
-Replay = Callable[
-    [
-        Floats,
-        Ints,
-        Ints,
-        Floats,
-        Ints,
-        Ints,
-        Ints,
-        Floats,
-        int,
-        Floats,
-        Floats,
-        int,
-        Floats,
-        Floats,
-        Floats,
-    ],
-    int,
-]
-BadEntry = Callable[[int, Ints, Floats], int]
-Find = Callable[[Floats, Ints, Ints, Ints], None]
-BadLabel = Callable[[Floats], int]
+# Each takes the arrays of a model first.
+Issuing = Callable[..., tuple[int, float]]
+Counting = Callable[..., int]
+Changing = Callable[..., None]
 
 
 @functools.cache
-def predict(code: Code) -> Predict:
+def predict(code: Code) -> Issuing:
     """Return the entry (..., indices, values, count, at, span) -> (ticket or less, prediction)."""
     stamped = (*code, stamp(__name__))
 
@@ -95,7 +64,7 @@ def predict(code: Code) -> Predict:
 
 
 @functools.cache
-def peek(code: Code) -> Peek:
+def peek(code: Code) -> Issuing:
     """Return the entry (..., indices, values, count) -> (USED or a refusal, prediction)."""
     stamped = (*code, stamp(__name__))
 
@@ -116,7 +85,7 @@ def peek(code: Code) -> Peek:
 
 
 @functools.cache
-def peek_many(code: Code) -> PeekMany:
+def peek_many(code: Code) -> Counting:
     """Return the entry (..., indptr, indices, values, first, out) -> rows done.
 
     It begins with row ``first``, and stops early when something must grow.
@@ -151,32 +120,7 @@ def peek_many(code: Code) -> PeekMany:
 
 
 @functools.cache
-def observe(code: Code) -> Observe:
-    """Return the entry (..., ticket, label, weight, is_last), for what is known to be no refusal.
-
-    A label that is not the last word leaves the ticket open.
-    """
-    stamped = (*code, stamp(__name__))
-
-    def linear_observe(
-        f: Floats,
-        n: Ints,
-        c: Ints,
-        pool: Floats,
-        ticket: int,
-        label: float,
-        weight: float,
-        is_last: bool,
-    ) -> None:
-        s = rows.state_of(f, n)
-        table, pairs = vector(c), vector(pool)
-        linear.observe(linear.of_all(stamped), s, table, pairs, ticket, label, weight, is_last)
-
-    return entry(linear_observe, f"void({_STATE}, int64, float64, float64, boolean)")
-
-
-@functools.cache
-def observe_first(code: Code) -> ObserveFirst:
+def observe_first(code: Code) -> Counting:
     """Return the entry (..., ticket, label, weight, saved, marks) -> USED, DROPPED or a refusal.
 
     See ``undo``.
@@ -213,7 +157,7 @@ def observe_first(code: Code) -> ObserveFirst:
 
 
 @functools.cache
-def take_back() -> TakeBack:
+def take_back() -> Changing:
     """Return the entry (..., saved, marks), which undoes ``observe_first``."""
     sources = stamp(__name__)
 
@@ -227,7 +171,7 @@ def take_back() -> TakeBack:
 
 
 @functools.cache
-def tick() -> Tick:
+def tick() -> Changing:
     """Return the entry (..., at), which lets the clock go on."""
     sources = stamp(__name__)
 
@@ -239,7 +183,7 @@ def tick() -> Tick:
 
 
 @functools.cache
-def cancel() -> Cancel:
+def cancel() -> Counting:
     """Return the entry (..., ticket) -> USED, DROPPED or a refusal."""
     sources = stamp(__name__)
 
@@ -251,7 +195,7 @@ def cancel() -> Cancel:
 
 
 @functools.cache
-def predict_many(code: Code) -> PredictMany:
+def predict_many(code: Code) -> Counting:
     """Return the entry (..., indptr, indices, values, first, at, span, out) -> rows done.
 
     It begins with row ``first``, and stops early when something must grow.
@@ -290,8 +234,11 @@ def predict_many(code: Code) -> PredictMany:
 
 
 @functools.cache
-def observe_many(code: Code) -> ObserveMany:
-    """Return the entry (..., tickets, labels, weights, lasts), which calls ``observe`` for each."""
+def observe_many(code: Code) -> Changing:
+    """Return the entry (..., tickets, labels, weights, lasts), for what is known to be no refusal.
+
+    A label that is not the last word leaves its ticket open.
+    """
     stamped = (*code, stamp(__name__))
 
     def linear_observe_many(
@@ -315,7 +262,7 @@ def observe_many(code: Code) -> ObserveMany:
 
 
 @functools.cache
-def replay(code: Code) -> Replay:
+def replay(code: Code) -> Counting:
     """Return the entry for a whole log.
 
     (..., events, indptr, indices, values, first_row, labels, weights, first_label, times, spans,
@@ -374,7 +321,7 @@ def replay(code: Code) -> Replay:
 
 
 @functools.cache
-def bad_entry() -> BadEntry:
+def bad_entry() -> Counting:
     """Return the entry (coordinates, indices, values) -> first entry that is bad, or -1."""
     sources = stamp(__name__)
 
@@ -386,7 +333,7 @@ def bad_entry() -> BadEntry:
 
 
 @functools.cache
-def find() -> Find:
+def find() -> Changing:
     """Return the entry (f, n, tickets, status): where each ticket is in the table, or a refusal."""
     sources = stamp(__name__)
 
@@ -399,7 +346,7 @@ def find() -> Find:
 
 
 @functools.cache
-def bad_label(kind: int) -> BadLabel:
+def bad_label(kind: int) -> Counting:
     """Return the entry (labels) -> the first one that the loss cannot use, or -1."""
     code = (kind, stamp(__name__))
 

@@ -15,7 +15,7 @@ SLOTS = 3
 
 SCALES = 4  # experts that step at a scale a_k
 COIN = SCALES  # one more bets coins, ...
-MEAN_OF_STEPS = COIN + 1  # ... and one has the mean of the weights of a scale
+# and one has the mean of the weights of a scale.
 EXPERTS = SCALES + 2
 ENERGIES = 3  # the first two scales share theirs
 TOGETHER = 4  # entries of a row that are taken together, and ...

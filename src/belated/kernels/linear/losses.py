@@ -311,115 +311,66 @@ def _negative_slope(code: Code, f: Floats, p: float, y: float) -> float:
 # --- All of them ---------------------------------------------------------------------------------
 
 _OF_NUMBERS: dict[str, Leaf] = {
+    "unit": _unit_of_labels,
     "expects_positives": _never,
     "is_label": _any_number,
     "link": _as_it_is,
     "blended": _as_mixed,
     "rebase": _centre,
     "residual": _negative_slope,
+    "set_correction": censoring_numeric.set_offset,
     "shown": censoring_numeric.corrected,
     "tame": taming.tamed,
     "slipped": taming.slipped,
 }
-_OF_ANSWERS: dict[str, Leaf] = {
+_OF_SLOPES = _OF_NUMBERS | {
+    "unit": _no_unit,
+    "set_correction": censoring_numeric.set_offset_by_slopes,
+}
+_OF_RATES = _OF_NUMBERS | {
+    "unit": _no_unit,
+    "is_label": _not_negative,
+    "link": _rate,
+    "blended": _log_mean_rate,
+    "rebase": _log_mean,
+    "set_correction": censoring_numeric.set_log_rate,
+}
+_OF_SIGNS = _OF_NUMBERS | {
+    "unit": _no_unit,
+    "is_label": _sign,
     "residual": censoring_binary.is_yes,
+    "set_correction": censoring_binary.set_score,
     "shown": censoring_binary.corrected,
     "tame": taming.as_it_is,
     "slipped": taming.never_slipped,
 }
+_OF_ODDS = _OF_SIGNS | {
+    "expects_positives": _always,
+    "is_label": _zero_or_one,
+    "link": _probability,
+    "blended": _mean_odds,
+    "rebase": _log_odds,
+    "set_correction": censoring_binary.set_log_odds,
+}
+
+
+def _part(
+    name: str, code: int, loss: Leaf, slope: Leaf, step: Leaf, others: dict[str, Leaf]
+) -> Part:
+    return Part(name, code, loss=loss, slope=slope, step=step, **others)
+
 
 LOSSES = Parts(
     "loss of linear models",
-    Part(
-        "squared",
-        0,
-        loss=_squared_loss,
-        slope=_squared_slope,
-        step=_squared_step,
-        unit=_unit_of_labels,
-        set_correction=censoring_numeric.set_offset,
-        **_OF_NUMBERS,
+    _part("squared", 0, _squared_loss, _squared_slope, _squared_step, _OF_NUMBERS),
+    _part("absolute", 1, _absolute_loss, _absolute_slope, _absolute_step, _OF_SLOPES),
+    _part("quantile", 2, _quantile_loss, _quantile_slope, _quantile_step, _OF_SLOPES),
+    _part("huber", 3, _huber_loss, _huber_slope, _huber_step, _OF_NUMBERS),
+    _part(
+        "logistic", 4, _logistic_loss, _logistic_slope, _root, _OF_ODDS | {"bend": _logistic_bend}
     ),
-    Part(
-        "absolute",
-        1,
-        loss=_absolute_loss,
-        slope=_absolute_slope,
-        step=_absolute_step,
-        unit=_no_unit,
-        set_correction=censoring_numeric.set_offset_by_slopes,
-        **_OF_NUMBERS,
-    ),
-    Part(
-        "quantile",
-        2,
-        loss=_quantile_loss,
-        slope=_quantile_slope,
-        step=_quantile_step,
-        unit=_no_unit,
-        set_correction=censoring_numeric.set_offset_by_slopes,
-        **_OF_NUMBERS,
-    ),
-    Part(
-        "huber",
-        3,
-        loss=_huber_loss,
-        slope=_huber_slope,
-        step=_huber_step,
-        unit=_unit_of_labels,
-        set_correction=censoring_numeric.set_offset,
-        **_OF_NUMBERS,
-    ),
-    Part(
-        "logistic",
-        4,
-        loss=_logistic_loss,
-        slope=_logistic_slope,
-        bend=_logistic_bend,
-        step=_root,
-        unit=_no_unit,
-        expects_positives=_always,
-        is_label=_zero_or_one,
-        link=_probability,
-        blended=_mean_odds,
-        rebase=_log_odds,
-        set_correction=censoring_binary.set_log_odds,
-        **_OF_ANSWERS,
-    ),
-    Part(
-        "hinge",
-        5,
-        loss=_hinge_loss,
-        slope=_hinge_slope,
-        step=_hinge_step,
-        unit=_no_unit,
-        expects_positives=_never,
-        is_label=_sign,
-        link=_as_it_is,
-        blended=_as_mixed,
-        rebase=_centre,
-        set_correction=censoring_binary.set_score,
-        **_OF_ANSWERS,
-    ),
-    Part(
-        "poisson",
-        6,
-        loss=_poisson_loss,
-        slope=_poisson_slope,
-        bend=_poisson_bend,
-        step=_root,
-        unit=_no_unit,
-        expects_positives=_never,
-        is_label=_not_negative,
-        link=_rate,
-        blended=_log_mean_rate,
-        rebase=_log_mean,
-        residual=_negative_slope,
-        set_correction=censoring_numeric.set_log_rate,
-        shown=censoring_numeric.corrected,
-        tame=taming.tamed,
-        slipped=taming.slipped,
-    ),
+    _part("hinge", 5, _hinge_loss, _hinge_slope, _hinge_step, _OF_SIGNS),
+    _part("poisson", 6, _poisson_loss, _poisson_slope, _root, _OF_RATES | {"bend": _poisson_bend}),
 )
 of_loss = only(lm.LOSS)
 loss = switch(lm.LOSS, LOSSES.choices("loss"))  # l(p, y), or without what only depends on y

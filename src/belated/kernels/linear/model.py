@@ -53,6 +53,7 @@ from belated.kernels.linear.pending_positives import (
 from belated.kernels.linear.rows import (
     bad_entry,
     fits,
+    fits_squeezed,
     keep,
     leave,
     pool_has_room,
@@ -175,11 +176,23 @@ def tick(s: State, c: Ints, pool: Floats, at: float) -> None:
 
 
 @leaf
-def _has_room(code: Code, s: State, pool: Floats, count: int) -> bool:
-    """Make room for one more row; nothing moves while answers may be taken back."""
-    if s.n[N.APPLIED] == s.n[N.ROUNDS] + 1:
-        return fits(s, pool, count) and 2 * tail(s) < s.table.size
+def _has_room(code: Code, s: State, pool: Floats, count: int, is_last: bool) -> bool:
+    """Make room for one more row.
+
+    While answers may be taken back nothing moves, unless that is the last thing before a ticket is
+    issued: then they are there for good.
+    """
+    n = s.n
+    if n[N.APPLIED] == n[N.ROUNDS] + 1 and not (fits(s, pool, count) and _table_fits(s)):
+        known = n[N.ROUNDS] - n[N.ARRIVED] + n[N.GHOSTS]
+        if not (is_last and fits_squeezed(s, pool, count) and 4 * known <= s.table.size):
+            return False
     return pool_has_room(code, s, pool, count) and has_room(s)
+
+
+@leaf
+def _table_fits(s: State) -> bool:
+    return 2 * tail(s) < s.table.size
 
 
 # --- Predictions ---------------------------------------------------------------------------------
@@ -207,7 +220,7 @@ def predict(
     if bad_entry(s.n[N.COORDINATES], indices, values, first, given) >= 0:
         return S.BAD, 0.0
     count = given + s.n[N.INTERCEPT]
-    if not _has_room(_of_clock(code), s, pool, count):
+    if not _has_room(_of_clock(code), s, pool, count, True):
         return S.FULL, 0.0
     if code[lm.TIMED]:
         tick(s, c, pool, at if at == at else float(s.n[N.ROUNDS]))
@@ -264,7 +277,7 @@ def peek(
     if bad_entry(s.n[N.COORDINATES], indices, values, 0, given) >= 0:
         return S.BAD, 0.0
     count = given + s.n[N.INTERCEPT]
-    if not _has_room(_of_clock(code), s, pool, count):
+    if not _has_room(_of_clock(code), s, pool, count, False):
         return S.FULL, 0.0
     spared = s.work[s.work.size - lm.SCALES * count : s.work.size]
     for j in range(count):

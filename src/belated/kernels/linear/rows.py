@@ -255,8 +255,20 @@ def put_back(row: Ints, four: Floats) -> None:
 @leaf
 def fits(s: State, pool: Floats, count: int) -> bool:
     """Tell whether one more row, and when it is due, has room as things are."""
-    has_work = lm.OF_ROW + lm.OF_ENTRY * count <= s.work.size
-    return has_work and 2 * (s.n[N.POOL_TAIL] + s.n[N.DUE] + count) + 2 <= pool.size
+    used = s.n[N.POOL_TAIL] + s.n[N.DUE] + count
+    return _work_fits(s, count) and 2 * used + 2 <= pool.size
+
+
+@leaf
+def fits_squeezed(s: State, pool: Floats, count: int) -> bool:
+    """Tell whether it has room, and some to spare, without the rows of closed tickets."""
+    used = s.n[N.POOL_LIVE] + s.n[N.DUE] + count
+    return _work_fits(s, count) and 4 * used + 2 <= pool.size
+
+
+@leaf
+def _work_fits(s: State, count: int) -> bool:
+    return lm.OF_ROW + lm.OF_ENTRY * count <= s.work.size
 
 
 @leaf
@@ -264,11 +276,9 @@ def pool_has_room(code: Code, s: State, pool: Floats, count: int) -> bool:
     """Make room for one more row and for when it is due; False when work or pool must grow."""
     if fits(s, pool, count):
         return True
-    if lm.OF_ROW + lm.OF_ENTRY * count > s.work.size:
-        return False
-    if code[lm.TIMED]:
+    if code[lm.TIMED] and _work_fits(s, count):
         drop_closed(s, pool)
-    if 4 * (s.n[N.POOL_LIVE] + s.n[N.DUE] + count) + 2 > pool.size:
+    if not fits_squeezed(s, pool, count):
         return False
     _squeeze(s, pool)
     return True
