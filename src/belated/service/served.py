@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from time import time
@@ -12,6 +13,7 @@ from belated.errors import SpecError
 from belated.learner.keys import Key, Ticket
 from belated.service.answered import Ahead, Answered
 from belated.service.asked import Moment, told
+from belated.service.bodies import SECONDS
 from belated.service.calls import (
     ASKING,
     DUPLICATE,
@@ -24,9 +26,9 @@ from belated.service.calls import (
 from belated.service.constant import Constant
 from belated.service.limits import Limits
 from belated.service.specs import described, unit_of
+from belated.service.stall_reason import explain_stall
 from belated.service.tickets import Signer
 from belated.service.watch import ANSWERS, Watch
-from belated.service.why import why
 from belated.store import StoredModel, events
 from belated.store.lines import key_of, keys_of, rows_in
 from belated.store.stored import clocked
@@ -73,6 +75,16 @@ class Served:
     def open(self) -> int:
         """Tickets that wait, without waiting for a commit."""
         return int(_holder(self.stored).open)
+
+    @property
+    def _deadline(self) -> float:
+        """The deadline of the model in seconds; infinite if it has none in seconds.
+
+        A ticket stays open after its deadline until the clock of the model goes on.
+        """
+        if self.reader.unit != SECONDS:
+            return math.inf
+        return float(clocked(self.state).settings.deadline or 0.0)
 
     @property
     def rounds(self) -> int:
@@ -205,17 +217,19 @@ class Served:
         """Return what the dashboard shows; waits for commits."""
         report, now = self.report(), time()
         measure, late = self._sample(report, now), self._late(report)
+        recent = self.recent()
+        waiting = [at for _, at, _, is_open in recent if is_open and now - at <= self._deadline]
         return {
             **self.watch.about(now),
             "late": late,
-            "recent": self.recent(),
+            "recent": recent,
             "name": self.name,
             "kind": self.kind,
             "measure": measure.name,
             "baseline": measure.beside,
             "options": self._options(),
             "report": report,
-            "why": why(self.watch, report, now, late),
+            "why": explain_stall(self.watch, report, waiting, now, late),
         }
 
     def recent(self) -> list[list[Any]]:
