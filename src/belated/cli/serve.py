@@ -36,6 +36,13 @@ def add_serve(commands: Commands) -> None:
         metavar="URL",
         help="where other servers of the same database find this one (where it listens)",
     )
+    parser.add_argument(
+        "--proxy",
+        metavar="ADDRESS",
+        action="append",
+        default=[],
+        help="address or network of a proxy whose X-Forwarded-For is trusted; repeatable",
+    )
     parser.add_argument("--tokens", metavar="FILE", help="hashed tokens and what they may do")
     parser.add_argument(
         "--add-token",
@@ -70,6 +77,7 @@ def _serve(arguments: argparse.Namespace) -> None:
             port=arguments.port,
             tokens=arguments.tokens,
             advertise=arguments.advertise,
+            proxies=tuple(arguments.proxy),
             new_token=arguments.new_token or arguments.demo,
             log=arguments.log,
             limits=limits,

@@ -1,0 +1,73 @@
+"""The server over real sockets, as any HTTP client sees it: nothing in here looks inside."""
+
+from __future__ import annotations
+
+import http.client
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("uvicorn", reason="uvicorn is not installed")
+
+from belated.errors import SpecError
+from belated.service import Server, Settings
+from service_calls import Caller, serving
+
+
+@pytest.fixture(scope="module")
+def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Caller]:
+    """Return a client of a server that the tests of this file share."""
+    with serving(tmp_path_factory.mktemp("http")) as caller:
+        yield caller
+
+
+# --- Wrong tokens ---------------------------------------------------------------------------------
+
+
+def statuses_of_guesses(ask: Caller, *forwarded: str) -> list[int]:
+    """Guess a token once per ``X-Forwarded-For``, over one connection."""
+    with closing(http.client.HTTPConnection(ask.server.host, ask.server.port)) as connection:
+        found = []
+        for place, address in enumerate(forwarded):
+            given = {"Authorization": f"Bearer bl_{place}", "X-Forwarded-For": address}
+            connection.request("GET", "/models", headers=given)
+            answer = connection.getresponse()
+            answer.read()
+            found.append(answer.status)
+    return found
+
+
+ADDRESSES = [f"198.51.100.{place}" for place in range(60)]
+
+
+def test_wrong_tokens_are_counted_by_peer_whatever_it_claims_to_forward(tmp_path: Path) -> None:
+    with serving(tmp_path) as ask:
+        found = statuses_of_guesses(ask, *ADDRESSES)
+        assert found[0] == 401
+        assert 429 in found
+        assert ask("GET", "/models").status == 200  # whoever has a token is not affected
+
+
+def test_a_trusted_proxy_says_whose_tokens_are_wrong(tmp_path: Path) -> None:
+    with serving(tmp_path, proxies=("192.0.2.1", "127.0.0.0/8")) as ask:
+        assert set(statuses_of_guesses(ask, *ADDRESSES)) == {401}
+        assert 429 in statuses_of_guesses(ask, *["198.51.100.99"] * 60)
+        # A client may send the header itself; the proxy adds the address that it sees at the end.
+        forged = [f"{each}, 203.0.113.9" for each in ADDRESSES]
+        assert 429 in statuses_of_guesses(ask, *forged)
+        subnet = [f"2001:db8::{place + 1:x}" for place in range(60)]  # one client has them all
+        assert 429 in statuses_of_guesses(ask, *subnet)
+
+
+def test_addresses_outside_the_trusted_networks_are_not_proxies(tmp_path: Path) -> None:
+    with serving(tmp_path, proxies=("192.0.2.1",)) as ask:
+        assert 429 in statuses_of_guesses(ask, *ADDRESSES)
+
+
+@pytest.mark.parametrize("proxy", ["*", "", "proxy.example", "10.0.0.0/40", "127.0.0.1:80"])
+def test_a_proxy_is_an_address_or_a_network(tmp_path: Path, proxy: str) -> None:
+    with pytest.raises(SpecError, match="--proxy: give the address or network"):
+        Server(Settings(data=tmp_path / "x.db", port=0, proxies=(proxy,)))
+    assert not list(tmp_path.iterdir())
