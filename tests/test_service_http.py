@@ -13,7 +13,7 @@ pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 
 from belated.errors import SpecError
 from belated.service import Server, Settings
-from service_calls import Caller, serving
+from service_calls import Caller, serving, wired
 
 
 @pytest.fixture(scope="module")
@@ -71,3 +71,36 @@ def test_a_proxy_is_an_address_or_a_network(tmp_path: Path, proxy: str) -> None:
     with pytest.raises(SpecError, match="--proxy: give the address or network"):
         Server(Settings(data=tmp_path / "x.db", port=0, proxies=(proxy,)))
     assert not list(tmp_path.iterdir())
+
+
+# --- Requests that HTTP does not allow ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["/health", "/models/value/predict"])
+@pytest.mark.parametrize("hosts", ["", "Host: a\r\nHost: b\r\n", "Host: a\r\nhost: a\r\n"])
+@pytest.mark.parametrize("is_upgrade", [False, True])
+def test_a_request_has_exactly_one_host(
+    ask: Caller, path: str, hosts: str, is_upgrade: bool
+) -> None:
+    body = b'{"features": {}}'
+    upgrade = "Connection: Upgrade\r\nUpgrade: h2c\r\n" if is_upgrade else ""
+    head = f"POST {path} HTTP/1.1\r\n{hosts}{upgrade}Authorization: Bearer {ask.token}\r\n"
+    sent = f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
+    before = ask("GET", "/models/value").body
+    with wired(ask) as wire:
+        wire.send(wire.head("GET", "/health", 0) + sent)
+        assert wire.answer().status == 200  # what came before is answered
+        found = wire.answer()
+        assert (found.status, found.body["error"]["code"]) == (400, "bad_host")
+        assert found.headers["connection"] == "close"
+        assert wire.rest() == b""
+    assert ask("GET", "/models/value").body == before
+
+
+def test_http_1_0_needs_no_host(ask: Caller) -> None:
+    with wired(ask) as wire:
+        wire.send(b"GET /health HTTP/1.0\r\n\r\n")
+        assert wire.answer().status == 200
+    with wired(ask) as wire:
+        wire.send(b"GET /health HTTP/1.0\r\nHost: a\r\nHost: b\r\n\r\n")
+        assert wire.answer().status == 400

@@ -249,6 +249,9 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is not loo
             return  # it comes again: see ``_feed``
         self._quiet = 0
         self._timer.end()
+        hosts = [name for name, _ in self.headers].count(b"host")
+        if hosts > 1 or (hosts == 0 and self.parser.get_http_version() == "1.1"):
+            raise _Unread(lasts.BAD_HOST)
         if len(self.pipeline) >= WAITING:
             raise _Unread(lasts.TOO_MANY)
         place = self._short_place()

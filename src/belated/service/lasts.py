@@ -35,6 +35,7 @@ def _last(status: int, code: str, message: str, logged: str = "") -> Last:
 
 
 BAD = _last(400, "bad_http", "what came is no HTTP request", "Invalid HTTP request received.")
+BAD_HOST = _last(400, "bad_host", "an HTTP/1.1 request has exactly one Host header")
 TOO_LARGE = _last(431, "head_too_large", f"a head has {BYTES} bytes and {HEADERS} headers at most")
 TOO_WORDY = _last(
     431,
