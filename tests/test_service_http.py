@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 
-from belated.errors import SpecError
-from belated.service import Server, Settings
+import belated as bl
+from belated.errors import ServiceError, SpecError
+from belated.service import Limits, Server, Settings
 from service_calls import Caller, serving, wired
 
 
@@ -104,3 +108,78 @@ def test_http_1_0_needs_no_host(ask: Caller) -> None:
     with wired(ask) as wire:
         wire.send(b"GET /health HTTP/1.0\r\nHost: a\r\nHost: b\r\n\r\n")
         assert wire.answer().status == 400
+
+
+# --- Bodies over the limit ------------------------------------------------------------------------
+
+MIB = 1 << 20
+
+
+def is_too_large(status: int, body: Any) -> bool:
+    """Tell whether an answer is the refusal of a body that is too large, with its reason."""
+    assert set(body["error"]) == {"code", "message"}
+    return (status, body["error"]["code"]) == (413, "body_too_large")
+
+
+@pytest.mark.parametrize("size", [4 * MIB + 1, 20 * MIB])
+@pytest.mark.parametrize("form", ["length", "chunks", "close"])
+def test_a_client_that_sends_all_before_it_reads_gets_the_refusal(
+    ask: Caller, form: str, size: int
+) -> None:
+    before = ask("GET", "/models/value").body
+    with wired(ask) as wire:
+        head = wire.head("POST", "/models/value/predict", size).decode()
+        if form == "chunks":
+            head = head.replace(f"Content-Length: {size}", "Transfer-Encoding: chunked")
+        elif form == "close":
+            head = head.replace("Host: x", "Host: x\r\nConnection: close")
+        wire.send(head.encode())
+        part = b"x" * (MIB // 4)
+        for _ in range(size // len(part)):
+            wire.send(b"%x\r\n%b\r\n" % (len(part), part) if form == "chunks" else part)
+        wire.send(b"1\r\nx\r\n0\r\n\r\n" if form == "chunks" else b"x" * (size % len(part)))
+        found = wire.answer()
+        assert is_too_large(found.status, found.body)
+    assert ask("GET", "/models/value").body == before
+    assert ask("GET", "/health").status == 200
+
+
+def test_a_client_that_waits_to_be_told_to_continue_gets_the_refusal(ask: Caller) -> None:
+    with wired(ask) as wire:
+        wire.send(wire.head("POST", "/models/value/predict", 5 * MIB, Expect="100-continue"))
+        found = wire.answer()
+        assert is_too_large(found.status, found.body)
+
+
+def test_clients_get_the_refusal_of_a_body_that_is_too_large(ask: Caller) -> None:
+    body = {"features": {"x" * 100: "y" * 6 * MIB}}
+    path = "/models/value/predict"
+    with bl.Client(ask.server.url, str(ask.token)) as client:
+        with pytest.raises(ServiceError, match="a body may have 4194304 bytes") as caught:
+            client.request("POST", path, body, tries=1)
+        assert (caught.value.status, caught.value.code) == (413, "body_too_large")
+        assert client.health()
+
+    async def refused() -> ServiceError:
+        async with bl.AsyncClient(ask.server.url, str(ask.token)) as client:
+            with pytest.raises(ServiceError) as caught:
+                await client.request("POST", path, body, tries=1)
+            assert await client.health()
+            return caught.value
+
+    error = asyncio.run(refused())
+    assert (error.status, error.code) == (413, "body_too_large")
+
+
+def test_what_a_refused_client_sends_without_end_is_not_read_without_end(tmp_path: Path) -> None:
+    with serving(tmp_path, Limits(body=1000, patience=0.5)) as ask, wired(ask) as wire:
+        wire.send(wire.head("POST", "/models/value/predict", 1 << 40))
+        end, is_over = time.monotonic() + 30.0, False
+        while not is_over and time.monotonic() < end:
+            try:
+                wire.send(b"x" * 1000)
+            except ConnectionError:
+                is_over = True
+            time.sleep(0.001)
+        assert is_over
+        assert ask("GET", "/health").status == 200
