@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import http.client
+import socket
+import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -156,14 +158,14 @@ def test_clients_get_the_refusal_of_a_body_that_is_too_large(ask: Caller) -> Non
     path = "/models/value/predict"
     with bl.Client(ask.server.url, str(ask.token)) as client:
         with pytest.raises(ServiceError, match="a body may have 4194304 bytes") as caught:
-            client.request("POST", path, body, tries=1)
+            client.request("POST", path, body, retry_for=0)
         assert (caught.value.status, caught.value.code) == (413, "body_too_large")
         assert client.health()
 
     async def refused() -> ServiceError:
         async with bl.AsyncClient(ask.server.url, str(ask.token)) as client:
             with pytest.raises(ServiceError) as caught:
-                await client.request("POST", path, body, tries=1)
+                await client.request("POST", path, body, retry_for=0)
             assert await client.health()
             return caught.value
 
@@ -183,3 +185,75 @@ def test_what_a_refused_client_sends_without_end_is_not_read_without_end(tmp_pat
             time.sleep(0.001)
         assert is_over
         assert ask("GET", "/health").status == 200
+
+
+# --- Clients and a server that restarts -----------------------------------------------------------
+
+
+@contextmanager
+def started_later(folder: Path, seconds: float) -> Iterator[tuple[str, str]]:
+    """Return the address and token of a server that refuses connections for so many seconds."""
+    with Server(Settings(data=folder / "x.db", port=0)) as first:
+        url, port, token = first.url, first.port, str(first.token)
+    servers: list[Server] = []
+
+    def start() -> None:
+        servers.append(Server(Settings(data=folder / "x.db", port=port)).__enter__())
+
+    timer = threading.Timer(seconds, start)
+    timer.start()
+    try:
+        yield url, token
+    finally:
+        timer.join()
+        for server in servers:
+            server.stop()
+
+
+def test_a_client_waits_for_a_server_that_restarts(tmp_path: Path) -> None:
+    with started_later(tmp_path, 2.5) as (url, token), bl.Client(url, token) as client:
+        model = client.create("cvr", "LinearModel", bits=8)
+        model.predict({"x": 1.0}, key="k")
+        assert model.observe("k", 1.0) == "applied"
+        assert model.about()["rounds"] == 1
+
+
+def test_an_async_client_waits_for_a_server_that_restarts(tmp_path: Path) -> None:
+    async def talk(url: str, token: str) -> int:
+        async with bl.AsyncClient(url, token) as client:
+            model = await client.create("cvr", "LinearModel", bits=8)
+            await asyncio.gather(*(model.predict({"x": 1.0}, key=f"k{i}") for i in range(5)))
+            return int((await model.about())["rounds"])
+
+    with started_later(tmp_path, 2.5) as (url, token):
+        assert asyncio.run(talk(url, token)) == 5
+
+
+def refusing_address() -> str:
+    """Return an address where nothing listens."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        return f"http://127.0.0.1:{listening.getsockname()[1]}"
+
+
+def test_how_long_clients_try_is_configurable() -> None:
+    url = refusing_address()
+    with bl.Client(url, "t", retry_for=0) as client:
+        with pytest.raises(ServiceError, match=r"Connection refused$"):
+            client.models()
+        with pytest.raises(ServiceError, match=r"Connection refused \(\d+ tries, 0.3 s\)"):
+            client.request("GET", "/models", retry_for=0.3)
+    with pytest.raises(ServiceError, match=r"\(\d+ tries, 0.2 s\)"):
+        bl.Client(url, "t", retry_for=0.2).models()
+
+    async def refused() -> None:
+        async with bl.AsyncClient(url, "t", retry_for=0.2) as client:
+            assert not await client.health()
+            with pytest.raises(ServiceError, match=r"\(\d+ tries, 0.2 s\)"):
+                await client.models()
+
+    asyncio.run(refused())
+    for wrong in (-1, float("nan"), "30", True, None):
+        with pytest.raises(SpecError, match="retry_for is a number of seconds"):
+            bl.Client(url, "t", retry_for=wrong)  # type: ignore[arg-type]
+        with pytest.raises(SpecError, match="retry_for is a number of seconds"):
+            bl.AsyncClient(url, "t", retry_for=wrong)  # type: ignore[arg-type]

@@ -23,8 +23,8 @@ from belated.service.garbage import leave_out, left_out
 from belated.service.hub import Hub
 from belated.service.journal import Form, Journal, Told
 from belated.service.limits import Limits
+from belated.service.retry import Address
 from belated.service.shortcut import Shortcut
-from belated.service.tries import Address
 from belated.service.wire import BYTES, KNOWN, PLAIN, protocol
 from belated.store import open as open_store
 
