@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import http.client
+import json
 import socket
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,8 @@ pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 import belated as bl
 from belated.errors import ServiceError, SpecError
 from belated.service import Limits, Server, Settings
-from service_calls import Caller, serving, wired
+from conftest import INTERPRETED
+from service_calls import Answer, Caller, serving, wired
 
 
 @pytest.fixture(scope="module")
@@ -257,3 +260,130 @@ def test_how_long_clients_try_is_configurable() -> None:
             bl.Client(url, "t", retry_for=wrong)  # type: ignore[arg-type]
         with pytest.raises(SpecError, match="retry_for is a number of seconds"):
             bl.AsyncClient(url, "t", retry_for=wrong)  # type: ignore[arg-type]
+
+
+# --- Requests that compute for long ---------------------------------------------------------------
+
+
+SIDE = 150 if INTERPRETED else 900
+"""Features and actions whose products take long enough to see what happens meanwhile."""
+
+
+def names(letter: str, count: int) -> list[str]:
+    """Return so many names."""
+    return [f"{letter}{place}" for place in range(count)]
+
+
+def numbers(letter: str, count: int) -> dict[str, float]:
+    """Return so many features."""
+    return dict.fromkeys(names(letter, count), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("settings", "item"),
+    [
+        ({"actions": names("a", 1000)}, {"context": numbers("c", 1000)}),
+        ({}, {"context": numbers("c", 1000), "actions": names("a", 1000)}),
+        ({}, {"context": numbers("c", 1000), "actions": {"a": numbers("f", 1000)}}),
+        ({"bits": 4}, {"context": numbers("c", 300), "actions": {"a": numbers("f", 100)}}),
+        ({"bits": 8}, {"context": numbers("c", 300), "actions": {"a": numbers("f", 300)}}),
+    ],
+)
+def test_choices_that_would_take_long_are_refused_in_words(
+    tmp_path: Path, settings: Any, item: Any
+) -> None:
+    with serving(tmp_path) as ask:
+        made = {"name": "big", "kind": "Chooser", "settings": settings}
+        assert ask("POST", "/models", made).status == 201
+        menu = item.get("actions", settings.get("actions"))
+        about = menu if isinstance(menu, dict) else dict.fromkeys(menu)
+        listed = [{"id": name, "features": [found or {}]} for name, found in about.items()]
+        ranked = {"contextFeatures": [item["context"]], "actions": listed}
+        for verb, body in (("choose", item), ("peek", item), ("rank", ranked)):
+            refused = ask("POST", f"/models/big/{verb}", body)
+            assert (refused.status, refused.body["error"]["code"]) == (422, "too_many_products")
+            assert (
+                "1000000 products of features (limit products)" in refused.body["error"]["message"]
+            )
+        few = {"context": numbers("c", 2), "actions": ["a", "b"]}
+        said = ask("POST", "/models/big/choose", {"items": [item, few]}).body["items"]
+        assert [each["outcome"] for each in said] == ["invalid", "applied"]
+        assert ask("GET", "/models/big").body["rounds"] == 1
+
+
+def test_rows_with_interactions_are_limited_as_well(tmp_path: Path) -> None:
+    row = {"features": numbers("f", 10)}
+    groups = [["f0", name] for name in names("f", 30)]
+    spec = bl.FirstOrder(bl.PFTRL(bl.Ball(200), bl.rates.Tight(1.0)))
+    with serving(tmp_path, Limits(products=300)) as ask:
+        for name, kind, settings in (
+            ("linear", "LinearModel", {"interactions": groups, "bits": 8}),
+            ("ranges", "Intervals", {"interactions": groups, "bits": 8}),
+            ("learner", "Learner", {"spec": json.loads(spec.to_json())["spec"]}),
+        ):
+            about = {"name": name, "kind": kind, "settings": settings}
+            assert ask("POST", "/models", about).status == 201
+            items = [{}, {}] if kind == "Learner" else [row] * 5
+            said = ask("POST", f"/models/{name}/predict", {"items": items}).body["items"]
+            assert [each["outcome"] for each in said[:-1]] == ["applied"] * (len(items) - 1)
+            assert said[-1]["error"]["code"] == "too_many_products"
+            assert ask("GET", f"/models/{name}").body["rounds"] == len(items) - 1
+
+
+def answers_meanwhile(ask: Caller, method: str, path: str, body: Any = None) -> Iterator[Answer]:
+    """Send a request, and return answers to others that come before its own, which comes last."""
+    found: list[Answer] = []
+    thread = threading.Thread(target=lambda: found.append(ask(method, path, body)))
+    thread.start()
+    try:
+        while thread.is_alive():
+            health = ask("GET", "/health")
+            if thread.is_alive():
+                yield health
+    finally:
+        thread.join()
+    yield found[0]
+
+
+def test_others_are_answered_while_a_large_request_is_processed(tmp_path: Path) -> None:
+    row = {"features": numbers("f", 250)}
+    large = {"context": numbers("c", SIDE), "actions": names("a", SIDE)}
+    ranked = {
+        "contextFeatures": [large["context"]],
+        "actions": [{"id": name} for name in names("a", SIDE)],
+    }
+    with serving(tmp_path) as ask:
+        about = {"name": "rank", "kind": "Chooser", "settings": {"bits": 18}}
+        assert ask("POST", "/models", about).status == 201
+        for path, body in (
+            ("/models/rank/choose", large),
+            ("/models/rank/peek", large),
+            ("/rank", ranked),
+            ("/models/value/predict", {"items": [row] * 1000}),
+        ):
+            *others, last = answers_meanwhile(ask, "POST", path, body)
+            assert last.status in (200, 201), last
+            assert len(others) >= 5, path
+            assert {each.status for each in others} == {200}
+        assert ask("GET", "/models/rank").body["rounds"] == 2
+        assert ask("GET", "/models/value").body["rounds"] == 1000
+
+
+def test_requests_to_a_model_that_computes_wait_and_are_answered(tmp_path: Path) -> None:
+    large = {"context": numbers("c", SIDE), "actions": names("a", SIDE)}
+    small = {"context": {"c1": 1.0}, "actions": ["a", "b"]}
+    with serving(tmp_path) as ask:
+        about = {"name": "big", "kind": "Chooser", "settings": {"bits": 18}}
+        assert ask("POST", "/models", about).status == 201
+
+        def choose(place: int) -> int:
+            item = {**(large if place % 8 == 0 else small), "key": f"k{place}"}
+            headers = {"Idempotency_Key": f"i{place // 2}"} if place % 8 == 2 else {}
+            status = ask("POST", "/models/big/choose", item, **headers).status
+            told = ask("POST", "/models/big/observe", {"key": f"k{place}", "value": 1.0})
+            return status if told.body == {"outcome": "applied"} else 0
+
+        with ThreadPoolExecutor(8) as pool:
+            assert set(pool.map(choose, range(24))) == {200}
+        found = ask("GET", "/models/big").body
+        assert (found["rounds"], found["open"]) == (24, 0)

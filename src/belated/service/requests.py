@@ -18,6 +18,8 @@ Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 JSON = "application/json"
+AT_ONCE = 64 << 10
+"""Bytes of a body that are read while other requests wait; a longer one is read in a thread."""
 
 
 @dataclass(slots=True)
@@ -128,7 +130,12 @@ class Request:
 
     async def json(self) -> Any:
         """Return the body as plain data."""
-        return decoded(await self.body())
+        return await read_json(await self.body())
+
+
+async def read_json(body: bytes) -> Any:
+    """Return a body as plain data."""
+    return decoded(body) if len(body) <= AT_ONCE else await asyncio.to_thread(decoded, body)
 
 
 def check_plain(encoding: bytes | None) -> None:
