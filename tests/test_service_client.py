@@ -135,6 +135,11 @@ def test_clients_say_what_they_are_and_keep_their_token(ask: Caller, client: bl.
     assert repr(model) == "<AsyncRemoteModel 'layout' of https://[::1]:8765/belated>"
 
 
+def test_the_host_of_an_ipv6_address_has_brackets() -> None:
+    other = bl.AsyncClient("http://[::1]:8765", "secret")
+    assert b"\r\nHost: [::1]:8765\r\n" in other._said(asking.models())
+
+
 def test_a_date_among_features_is_refused_in_words(client: bl.Client) -> None:
     with pytest.raises(TypeError, match=r"JSON has no datetime: features .* such as its hour"):
         client.model("value").predict({"when": datetime(2026, 3, 1)})

@@ -122,7 +122,7 @@ class AsyncClient:
         content = ask.content
         lines = [
             f"{ask.method} {self._address.path}{ask.path} HTTP/1.1",
-            f"Host: {self._address.host}:{self._address.port}",
+            f"Host: {self._address.netloc}",
             f"Content-Length: {len(content)}",
             *(f"{name}: {value}" for name, value in self._address.headers(ask).items()),
         ]

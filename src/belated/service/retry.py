@@ -52,8 +52,12 @@ class Address(NamedTuple):
     @property
     def url(self) -> str:
         """The same as one text, without the token."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{self.scheme}://{host}:{self.port}{self.path}"
+        return f"{self.scheme}://{self.netloc}{self.path}"
+
+    @property
+    def netloc(self) -> str:
+        """Host and port, as URLs and the Host header have them."""
+        return f"{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
 
     def headers(self, ask: Ask[Any]) -> dict[str, str]:
         """Return what goes with a request."""
