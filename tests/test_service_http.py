@@ -6,11 +6,13 @@ import asyncio
 import http.client
 import json
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +115,104 @@ def test_http_1_0_needs_no_host(ask: Caller) -> None:
     with wired(ask) as wire:
         wire.send(b"GET /health HTTP/1.0\r\nHost: a\r\nHost: b\r\n\r\n")
         assert wire.answer().status == 400
+
+
+@pytest.mark.parametrize("coding", ["gzip, chunked", "gzip", "chunked, chunked", "xchunked"])
+def test_a_transfer_coding_that_is_not_decoded_is_refused(ask: Caller, coding: str) -> None:
+    before = ask("GET", "/models/value").body
+    with wired(ask) as wire:
+        head = wire.head("POST", "/models/value/predict", 0, Transfer_Encoding=coding)
+        chunks = b'10\r\n{"features": {}}\r\n0\r\n\r\n'
+        wire.send(head.replace(b"Content-Length: 0\r\n", b"") + chunks)
+        found = wire.answer()
+        assert found.status in (400, 501)
+        assert set(found.body["error"]) == {"code", "message"}
+        assert wire.rest() == b""
+    assert ask("GET", "/models/value").body == before
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"Content-Length: 16\r\nTransfer-Encoding: chunked\r\n\r\n",
+        b"Content-Length: 16\r\nContent-Length: 16\r\n\r\n",
+        b"Content-Length: -1\r\n\r\n",
+        b"Content-Length: +16\r\n\r\n",
+        b"Content-Length: 99999999999999999999999\r\n\r\n",
+        b"Content-Length : 16\r\n\r\n",
+        b"A: b\r\n c\r\nContent-Length: 16\r\n\r\n",
+        b"A: b\x00c\r\nContent-Length: 16\r\n\r\n",
+        b": b\r\nContent-Length: 16\r\n\r\n",
+        b"Transfer-Encoding: chunked\r\n\r\nzz\r\n",
+        b"Transfer-Encoding: chunked\r\n\r\n-1\r\n",
+        b"Transfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFFF\r\n",
+        b"Transfer-Encoding: chunked\r\n\r\n1\r\nxy0\r\n\r\n",
+    ],
+)
+def test_lengths_that_others_might_read_differently_are_refused(ask: Caller, sent: bytes) -> None:
+    before = ask("GET", "/models/value").body
+    with wired(ask) as wire:
+        head = wire.head("POST", "/models/value/predict", 0)
+        wire.send(head.replace(b"Content-Length: 0\r\n\r\n", sent) + b'{"features": {}}')
+        found = wire.answer()
+        assert found.status == 400
+        assert set(found.body["error"]) == {"code", "message"}
+        assert wire.rest() == b""
+    assert ask("GET", "/models/value").body == before
+
+
+def test_a_flood_of_connections_leaves_those_that_are_there_alone(tmp_path: Path) -> None:
+    """A stranger can open as many connections as the process may have files."""
+    with belated_serve(tmp_path, files=256) as (port, token):
+
+        def connect() -> socket.socket:
+            return socket.create_connection(("127.0.0.1", port), timeout=10)
+
+        owner = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+        with closing(owner), ExitStack() as strangers:
+
+            def ask(method: str, path: str, body: Any = None) -> int:
+                given = {"Authorization": f"Bearer {token}"}
+                owner.request(method, path, None if body is None else json.dumps(body), given)
+                answer = owner.getresponse()
+                answer.read()
+                return answer.status
+
+            assert ask("GET", "/models") == 200
+            for _ in range(400):
+                strangers.enter_context(closing(connect()))
+            for name in ("a", "b"):
+                about = {"name": name, "kind": "LinearModel", "settings": {"bits": 8}}
+                assert ask("POST", "/models", about) == 201
+                assert ask("POST", f"/models/{name}/predict", {"features": {"x": 1}}) == 200
+                assert ask("GET", f"/models/{name}/live") == 200
+            with closing(connect()) as late:
+                assert late.recv(4096).startswith(b"HTTP/1.1 503 ")
+        with bl.Client(f"http://127.0.0.1:{port}", token) as client:  # which tries again
+            assert sorted(client.models()) == ["a", "b"]
+
+
+@contextmanager
+def belated_serve(folder: Path, files: int) -> Iterator[tuple[int, str]]:
+    """Run ``belated serve``, which may have so many files; return its port and token."""
+    program = (
+        "import resource, sys; from belated.cli import main; "
+        f"resource.setrlimit(resource.RLIMIT_NOFILE, ({files}, {files})); "
+        "sys.exit(main(sys.argv[1:]))"
+    )
+    server = subprocess.Popen(
+        [sys.executable, "-c", program, "serve", "--data", str(folder / "x.db"), "--port", "0"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    with server:
+        assert server.stdout is not None
+        try:
+            where, token = (server.stdout.readline().split()[-1] for _ in range(2))
+            yield int(where.rpartition(":")[2]), token
+        finally:
+            server.terminate()
 
 
 # --- Bodies over the limit ------------------------------------------------------------------------

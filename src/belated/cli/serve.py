@@ -67,7 +67,9 @@ def _serve(arguments: argparse.Namespace) -> None:
     _check_demo(arguments)
     os.environ.setdefault(_HUGE_PAGES, "0")  # which NumPy looks at when it is loaded
     from belated.service import Limits, Server, Settings
+    from belated.service.wire import allow_connections
 
+    allow_connections()
     limits = Limits(rate=arguments.rate, models=arguments.models, open=arguments.open)
     data = arguments.store or arguments.data or (_DEMO if arguments.demo else "belated.db")
     server = Server(

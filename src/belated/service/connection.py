@@ -163,9 +163,9 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is not loo
     parser: Any
     headers: list[tuple[bytes, bytes]]
 
-    def __init__(self, patience: float, shortcut: Shortcut | None, **given: Any) -> None:
+    def __init__(self, patience: float, shortcut: Shortcut | None, most: int, **given: Any) -> None:
         super().__init__(**given)
-        self._patience, self._shortcut = patience, shortcut
+        self._patience, self._shortcut, self._most = patience, shortcut, most
         self._coming = _HEAD
         self._quiet, self._size = 0, 0  # bytes since something was heard, and of the head
         self._held: _Held | None = None  # while that is what comes
@@ -182,6 +182,12 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is not loo
         self.flow = _Flow(transport, self.pipeline)
         self._unsent = Unsent(self.loop, transport)
         transport.set_write_buffer_limits(0)  # so that all that is not taken is heard of
+        if len(self.connections) > self._most:
+            self._coming = _OVER
+            lasts.FULL.log(self.logger)
+            transport.write(lasts.FULL.content)
+            transport.close()
+            return
         self._timer.begin(self._patience, self.transport.close)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -279,6 +285,9 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is not loo
         hosts = [name for name, _ in self.headers].count(b"host")
         if hosts > 1 or (hosts == 0 and self.parser.get_http_version() == "1.1"):
             raise _Unread(lasts.BAD_HOST)
+        for name, value in self.headers:
+            if name == b"transfer-encoding" and value.strip().lower() != b"chunked":
+                raise _Unread(lasts.BAD_CODING)
         if len(self.pipeline) >= WAITING:
             raise _Unread(lasts.TOO_MANY)
         place = self._short_place()
