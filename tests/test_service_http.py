@@ -290,6 +290,23 @@ def test_what_a_refused_client_sends_without_end_is_not_read_without_end(tmp_pat
         assert ask("GET", "/health").status == 200
 
 
+def test_a_large_body_has_its_time_for_every_part(tmp_path: Path) -> None:
+    with serving(tmp_path, Limits(patience=2.0)) as ask:
+        parts = [b"x" * MIB] * 6
+        for size, is_too_slow in ((len(parts) * MIB, False), (len(parts) * MIB + 1, True)):
+            with wired(ask) as wire:
+                wire.send(wire.head("POST", "/models/new/import", size))
+                for part in parts:
+                    wire.send(part)
+                    time.sleep(0.5)
+                found = wire.answer()
+                code = "too_slow" if is_too_slow else "bad_file"
+                assert (found.status, found.body["error"]["code"]) == (
+                    408 if is_too_slow else 422,
+                    code,
+                )
+
+
 # --- Clients and a server that restarts -----------------------------------------------------------
 
 

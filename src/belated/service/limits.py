@@ -40,7 +40,7 @@ class Limits:
     rate: float = 0.0
     """Requests per second and token; 0: any number."""
     patience: float = 30.0
-    """Seconds that a body may take to come."""
+    """Seconds that a body may take to come, or a MiB of one that is larger."""
 
     def __post_init__(self) -> None:
         """Refuse limits under which nothing could be done."""
