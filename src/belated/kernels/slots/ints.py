@@ -58,6 +58,6 @@ LEARNS_LATE = 46  # 1: what comes after its deadline is learned
 SETTLED = 47  # tickets whose label so far became the last word by itself
 CORRECTED = 48  # labels that replaced an earlier one
 DUE = 49  # entries of the heap of what is due
-HAS_TIMES = 50  # 1: the clock shows times that users gave, 2: and these are dates
+HAS_TIMES = 50  # 1: the clock shows times that users gave, 2: dates without a zone, 3: with one
 HEARD = 51  # of the tickets given up on, those with a label so far
 HEADER = 52
