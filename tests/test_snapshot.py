@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -217,16 +216,19 @@ def test_equal_learners_still_write_the_golden_bytes(case: Case) -> None:
     assert case.at_half_time().snapshot() == case.file.read_bytes()
 
 
-@pytest.mark.parametrize("file", sorted(OLDER.glob("*.blob")), ids=lambda file: file.stem)
-def test_older_snapshots_of_the_same_format_go_on(file: Path) -> None:
-    """What a rule of today would have kept otherwise is read as it is, and lived on."""
-    (case,) = (case for case in CASES if case.file.name == file.name)
-    blob = file.read_bytes()
-    assert blob != case.file.read_bytes()
-    thing, twin = case.restore(blob), case.restore(blob)
-    assert thing.snapshot() == blob
-    assert case.rest(thing) == case.rest(twin)
-    assert case.restore(thing.snapshot()).snapshot() == twin.snapshot() != blob
+def test_older_snapshots_of_the_same_format_go_on() -> None:
+    """What a rule of today would have kept otherwise is read as it is, and lived on.
+
+    There are none right after the format has changed.
+    """
+    for file in sorted(OLDER.glob("*.blob")):
+        (case,) = (case for case in CASES if case.file.name == file.name)
+        blob = file.read_bytes()
+        assert blob != case.file.read_bytes()
+        thing, twin = case.restore(blob), case.restore(blob)
+        assert thing.snapshot() == blob
+        assert case.rest(thing) == case.rest(twin)
+        assert case.restore(thing.snapshot()).snapshot() == twin.snapshot() != blob
 
 
 def test_golden_snapshots_are_small_and_none_is_left_over() -> None:

@@ -42,6 +42,7 @@ from belated.timeline.columns import TimesLike
 
 _as_tuple = tuple.__new__  # a named tuple made from a tuple takes half the time
 _NOTHING = np.empty(0)
+_LARGEST = ("max_delay", "max_answered_delay", "max_unanswered_age", "max_backlog")
 _TRIES = 64  # plays that the cost of exploring is estimated from
 
 
@@ -507,7 +508,7 @@ class Knobs:
         settled = int(memory.number(L.SETTLED))
         return KnobsReport(
             **{name: counts[name] for name in ("rounds", "observed", "open", "cancelled", "late")},
-            **{name: counts[name] for name in ("max_delay", "max_backlog")},
+            **{name: counts[name] for name in _LARGEST},
             skipped=counts["skipped"] - settled,
             settled=settled,
             corrected=int(memory.number(L.CORRECTED)),

@@ -21,7 +21,7 @@ LATE = 12  # answers that came after their ticket was given up on
 EXCESS = 13  # answers larger than assumed
 SUM_DUAL = 14  # sum of open counts at arrivals
 MAX_DUAL = 15  # largest open count at an arrival
-MAX_DELAY = 16
+MAX_DELAY = 16  # largest delay of an answered ticket
 MAX_DUAL_DELAY = 17
 PATIENCE = 18  # square of the age beyond which tickets are given up on; Skip: sum of open counts
 GHOSTS = 19  # tickets given up on whose answer may still come
@@ -60,4 +60,6 @@ CORRECTED = 48  # labels that replaced an earlier one
 DUE = 49  # entries of the heap of what is due
 HAS_TIMES = 50  # 1: the clock shows times that users gave, 2: dates without a zone, 3: with one
 HEARD = 51  # of the tickets given up on, those with a label so far
-HEADER = 52
+
+MAX_LOST = 52  # largest delay of a ticket that was closed without an answer
+HEADER = 53
