@@ -47,9 +47,9 @@ COMPOSITIONS = (
     "full-omd-l1-tight-7",
 )
 MODELS: dict[str, dict[str, Any]] = {
-    "squared": {"wait": 15},
+    "squared": {"wait": {"predictions": 15}},
     "logistic": {"l1": 1e-3, "intercept": False},
-    "poisson": {"patience": 3},
+    "poisson": {},
     "quantile": {"wait": None, "l2": 0.1},
 }
 ROUNDS = 30
@@ -131,7 +131,7 @@ def _around() -> Iterator[Case]:
         return made.snapshot()
 
     def knobs(**settings: Any) -> bytes:
-        made = bl.Knobs({"a": (0, 1), "b": bl.Whole(0, 4)}, **settings)
+        made = bl.Knobs({"a": (0, 1), "b": bl.ranges.Int(0, 4)}, **settings)
         times: dict[str, Any] = {"at": 5.0} if "deadline" in settings else {}
         _live_once(made, lambda _: made.predict(f"k{made.rounds}", **times))
         return made.snapshot()

@@ -28,7 +28,7 @@ MADE: dict[str, Callable[[], Any]] = {
     "two points": learner(bl.TwoPoint(bl.PFTRL(bl.Ball(2), bl.rates.DelayAdaptive(1.0)))),
     "copies": learner(bl.rivals.BOLD(INSIDE)),
     "linear": lambda: bl.LinearModel(bits=4),
-    "linear, few": lambda: bl.LinearModel(bits=4, most_open=5),
+    "linear, few": lambda: bl.LinearModel(bits=4, max_open=5),
     "linear, deadline": lambda: bl.LinearModel(bits=4, silence=0.0, deadline=6),
     "knobs": lambda: bl.Knobs({"x": (0.0, 1.0)}),
     "knobs, deadline": lambda: bl.Knobs({"x": (0.0, 1.0)}, silence=0.0, deadline=6),

@@ -12,7 +12,7 @@ from belated.errors import SnapshotError
 from belated.kernels.slots import ints as N
 from belated.sealed import seal
 from compositions import COMPOSITIONS, Composition, Drive, events
-from golden import CASES, DIGESTS, FOLDER, OLDER, Case
+from golden import CASES, DIGESTS, FOLDER, Case
 from sealing import PREFIX, header_of, rewritten, sealed
 
 NAMES = ["first-pftrl-l1-gradient-3", "mean-omd-box-table-root-2", "first-adagrad-3"]
@@ -214,21 +214,6 @@ def test_golden_snapshots_go_on_as_they_did(case: Case) -> None:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_equal_learners_still_write_the_golden_bytes(case: Case) -> None:
     assert case.at_half_time().snapshot() == case.file.read_bytes()
-
-
-def test_older_snapshots_of_the_same_format_go_on() -> None:
-    """What a rule of today would have kept otherwise is read as it is, and lived on.
-
-    There are none right after the format has changed.
-    """
-    for file in sorted(OLDER.glob("*.blob")):
-        (case,) = (case for case in CASES if case.file.name == file.name)
-        blob = file.read_bytes()
-        assert blob != case.file.read_bytes()
-        thing, twin = case.restore(blob), case.restore(blob)
-        assert thing.snapshot() == blob
-        assert case.rest(thing) == case.rest(twin)
-        assert case.restore(thing.snapshot()).snapshot() == twin.snapshot() != blob
 
 
 def test_golden_snapshots_are_small_and_none_is_left_over() -> None:

@@ -13,14 +13,14 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from belated.errors import BelatedError, NotCommitted, SpecError, StoreWarning
 from belated.knobs import Knobs
-from belated.learner.keys import Key, may_be_key
-from belated.linear.clock import SINCE_1970, Duration, check_seconds, has_unit
+from belated.learner.keys import Key
+from belated.linear.clock import SINCE_1970, Duration
 from belated.linear.model import LinearModel
 from belated.linear.moments import AWARE, NUMBERS, Moment, Time, as_text, read_time
 from belated.missing import is_missing
 from belated.store.batches import COMMITTED, After, Batch, done
 from belated.store.entry import Entry
-from belated.store.events import CANCEL, Event, LoggedTime, encoded, name_in, span_in, time_in
+from belated.store.events import CANCEL, Event, LoggedTime, encoded, span_in, time_in
 from belated.store.queued import Queued
 
 T = TypeVar("T")
@@ -333,10 +333,9 @@ class StoredModel:
         if at is None and deadline is None and not self._entry.needs_times:
             return None, None
         now, span = self._now(at, who), span_in(deadline, who)
-        if has_unit(deadline):
+        if deadline is not None:
             seconds = time_in(now)
-            self._clocked._times.check_timed(math.nan if seconds is None else seconds, who)
-            check_seconds(-math.inf if seconds is None else seconds, who)
+            self._clocked._times.check_unit(math.nan if seconds is None else seconds, deadline, who)
         return now, span
 
     @property
@@ -390,9 +389,9 @@ class StoredModel:
         """Tell whether a ticket, or that of a key, still waits for its answer."""
         return self.read(lambda model: bool(model.is_open(ticket)))
 
-    def snapshot(self, *, key: bytes | None = None) -> bytes:
+    def snapshot(self, *, secret: bytes | None = None) -> bytes:
         """Return the whole model as one blob, for ``restore`` of its class in memory."""
-        return self.read(lambda model: bytes(model.snapshot(key=key)))
+        return self.read(lambda model: bytes(model.snapshot(secret=secret)))
 
     def save(self) -> None:
         """Write a snapshot to the store, so that the next start is quick."""
@@ -438,7 +437,4 @@ def clocked(model: Any) -> LinearModel | Knobs:
 
 def resolved(model: Any, name: Any) -> tuple[int, Any]:
     """Return the ticket of a name as it is logged, and the name where that is a key."""
-    if name.__class__ is str:
-        return model.ticket(name), name
-    plain = name_in(name)
-    return model.ticket(plain), plain if may_be_key(plain, model._keys) else None
+    return model.ticket(name), name if isinstance(name, str) else None
