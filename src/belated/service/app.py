@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import ipaddress
 import traceback
 from collections.abc import Awaitable, Callable
 from time import monotonic, perf_counter
@@ -211,7 +212,7 @@ class App:
             self.check(token, scope)
             return token
         address = (request.scope.get("client") or ("?",))[0]
-        if not self._failures.take(address, monotonic()):
+        if not self._failures.take(_network_of(address), monotonic()):
             raise Refused(429, "too_many_failures", "too many wrong tokens", AFTER)
         shown = any(request.raw(name) is not None for name in _SHOWN)
         raise Refused(
@@ -229,6 +230,21 @@ class App:
             raise Refused(429, "too_many_requests", "too many requests", AFTER)
         if self.at_once > self.hub.limits.at_once:
             raise Refused(429, "busy", "too many requests at once", AFTER)
+
+
+def _network_of(address: str) -> str:
+    """Return what wrong tokens are counted by: an address; of IPv6 the /64 that one client has.
+
+    >>> _network_of("192.0.2.7"), _network_of("2001:db8::7")
+    ('192.0.2.7', '2001:db8::/64')
+    """
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    if isinstance(found, ipaddress.IPv4Address) or found.ipv4_mapped is not None:
+        return address
+    return str(ipaddress.ip_network((found, 64), strict=False))
 
 
 async def _nothing() -> dict[str, Any]:

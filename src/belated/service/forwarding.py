@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from belated.errors import SpecError
 from belated.service.requests import Answer, Request
-from belated.service.tries import Address
+from belated.service.retry import Address
 from belated.service.wires import Wires
 
 SENT_ON = b"belated-forwarded"
