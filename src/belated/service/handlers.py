@@ -343,6 +343,7 @@ async def ready(hub: Hub, request: Request) -> Answer:
     """Say whether all models are recovered and compiled."""
     if not hub.is_ready:
         raise Refused(503, "not_ready", f"{len(hub.models)} of {len(hub.names)} models are ready")
+    hub.store.check()
     if hub.damaged:  # which ones is for those who may see names: GET /models, and the log
         damaged = len(hub.damaged)
         return answer({"status": "damaged", "models": len(hub.names), "damaged": damaged})

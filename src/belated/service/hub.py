@@ -219,7 +219,8 @@ class Hub:
         self._pool.shutdown()
         for served in self.models.values():
             if served.watch.is_changed:
-                self.keep(served)
+                with suppress(BelatedError):  # the curves are lost, and no event is
+                    self.keep(served)
 
     async def work(self, function: Callable[..., T], *arguments: Any) -> T:
         """Run something slow, or something that waits, in another thread."""

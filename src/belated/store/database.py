@@ -94,6 +94,12 @@ class Database(Source, Protocol):
     is_shared: bool
     """Whether others may write other models at the same time."""
 
+    def check(self) -> None:
+        """Raise ``StoreUnavailable`` if the database cannot be written at the moment.
+
+        It does not wait, and any thread may call it.
+        """
+
     def numbers(self) -> dict[str, int]:
         """Return the names and numbers of all models."""
 

@@ -136,6 +136,11 @@ class Store:
                 f"the store {self.where} was opened by the process that this one was forked from"
             )
 
+    def check(self) -> None:
+        """Raise ``StoreUnavailable`` if the store cannot be written at the moment."""
+        self.check_open()
+        self._database.check()
+
     # --- Models ---------------------------------------------------------------------------------
 
     @overload
@@ -381,6 +386,11 @@ class Store:
             with self.writer.turn:
                 losses = self._hold(entry.about)
             found = recovered(self._in_turns, entry.about, entry.objects)
+            if found.length < entry.committed:
+                raise StoreDamaged(
+                    f"{entry.about.name!r}: the log ends before event {found.length}, and "
+                    f"{entry.committed} were committed: something was taken out of it"
+                )
             with self.writer.turn:  # which who notes a loss has
                 if self._losses == losses:
                     entry.take(found)
