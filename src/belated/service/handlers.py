@@ -20,6 +20,7 @@ from belated.service import bodies, rewards, specs
 from belated.service.bodies import decoded
 from belated.service.calls import DUPLICATE, Said
 from belated.service.families import families
+from belated.service.forwarding import SENT_ON, check_deadline
 from belated.service.hub import Hub
 from belated.service.known import Form, Known
 from belated.service.refusals import Refused
@@ -76,6 +77,7 @@ async def once(
     where = request.where if own is None else ""
     known = hub.known(_token(request), where, number, own or key, body, form)
     await known.turn()
+    check_deadline(hub.store, request.raw(SENT_ON))  # once more: it may have waited
     first = known.begin()
     if first is not None:
         return first

@@ -34,15 +34,21 @@ class Wires:
     async def exchange(self, request: bytes) -> Reply:
         """Send a request as it stands, and return the answer, whose length is always said.
 
-        Raises ``OSError``, ``EOFError`` or ``ValueError`` where none came. A connection that was
-        idle may have died meanwhile: then it is asked again, over a new one.
+        Raises ``OSError``, ``EOFError`` or ``ValueError`` where none came, and
+        ``ConnectionRefusedError`` only where nothing was sent. A connection that was idle may have
+        died meanwhile: then it is asked again, over a new one.
         """
-        if self._idle:
-            try:
-                return await self._ask(self._idle.pop(), request)
-            except (OSError, EOFError, ValueError):
-                await self.close()  # the others are as old: the server may have started anew
-        return await self._ask(await self._connect(), request)
+        if not self._idle:
+            return await self._ask(await self._connect(), request)
+        try:
+            return await self._ask(self._idle.pop(), request)
+        except (OSError, EOFError, ValueError):
+            await self.close()  # the others are as old: the server may have started anew
+        try:
+            wire = await self._connect()
+        except ConnectionRefusedError as error:
+            raise EOFError("the server has gone") from error
+        return await self._ask(wire, request)
 
     async def _connect(self) -> _Wire:
         secure = ssl.create_default_context() if self._is_secure else None

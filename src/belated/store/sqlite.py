@@ -27,6 +27,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from functools import cache
 from pathlib import Path
+from time import time
 from typing import Any
 from weakref import WeakSet
 
@@ -109,7 +110,7 @@ class SQLite(Tables):
                 raise StoreUnavailable(f"{path} was replaced by another file; {_PUT_BACK}")
 
     @contextmanager
-    def _transaction(self) -> Iterator[Execute]:
+    def _transaction(self, is_long: bool = False) -> Iterator[Execute]:
         """Commit what is done inside, or leave everything as it was.
 
         Nobody else finds the connection before that is done, or was given up.
@@ -188,6 +189,18 @@ class SQLite(Tables):
 
     def release(self, model: int) -> None:
         """Do nothing."""
+
+    @property
+    def clock(self) -> float:
+        """The time of the system, in seconds since 1970."""
+        return time()
+
+    def is_alive(self, address: str) -> bool:
+        """Return True: no other process has models of the file."""
+        return True
+
+    def disconnect(self) -> None:
+        """Do nothing: no other process may write."""
 
     def close(self) -> None:
         """Let go of the file and of the lock."""

@@ -76,7 +76,9 @@ class Store:
         self._entries: dict[str, Entry] = {}
         self._losses = 0  # of the connection, and with it of all that was held
         self._losses_before = 0  # the last batch was written
-        database.lost = self._lost
+        self.on_lost: Callable[[], None] | None = None
+        """Is called when the connection to a shared database was lost, and all models with it."""
+        database.lost, database.broken = self._lost, self._broken
         self._look_around()
 
     def __enter__(self) -> Self:
@@ -140,6 +142,20 @@ class Store:
         """Raise ``StoreUnavailable`` if the store cannot be written at the moment."""
         self.check_open()
         self._database.check()
+
+    @property
+    def losses(self) -> int:
+        """How often the connection to a shared database was lost, and all models with it."""
+        return self._losses
+
+    @property
+    def clock(self) -> float:
+        """The time that all processes agree on which share the store, in seconds since 1970."""
+        return self._database.clock
+
+    def is_alive(self, address: str) -> bool:
+        """Tell whether the process at an address that has models is alive, as far as is known."""
+        return self._database.is_alive(address)
 
     # --- Models ---------------------------------------------------------------------------------
 
@@ -376,6 +392,16 @@ class Store:
         self.writer.fail_open(StoreError(f"the connection to {self.where} was lost"))
         for entry in list(self._entries.values()):
             entry.is_stale = True
+        if self.on_lost is not None:
+            self.on_lost()
+
+    def _broken(self) -> None:
+        """Notice that the connection is dead; a thread that uses it notices by itself."""
+        if self.writer.turn.acquire(blocking=False):
+            try:
+                self._database.disconnect()
+            finally:
+                self.writer.turn.release()
 
     def recover(self, entry: Entry) -> None:
         """Make a model what its log says that it is, for this store alone to write.
