@@ -51,7 +51,8 @@ class Pair:
         prefix = () if machine is None else machine.prefix
         self.owner = held.enter_context(ServerProcess("--store", owner_url, *place, prefix=prefix))
         body = {"name": "m", "kind": "LinearModel", "settings": LINEAR}
-        assert self.owner.call("POST", "/models", body).status == 201
+        made = self.owner.call("POST", "/models", body)
+        assert made.status == 201, made
         place = () if machine is None else ("--host", machine.here)
         self.other = held.enter_context(
             ServerProcess("--store", url, *place, token=self.owner.token)

@@ -28,7 +28,8 @@ from belated.errors import StoreUnavailable
 LIMIT = 5.0
 """Seconds without a heartbeat after which a process counts as gone."""
 _EVERY = 1.0  # seconds between two heartbeats
-_ANSWER = 3.0  # seconds that the database may take to answer one
+_ANSWER = LIMIT - _EVERY  # seconds that the database may take to answer one
+_PATIENCE = 0.5  # seconds that the end of a store waits for that of its heartbeat
 TABLE = (
     "CREATE TABLE IF NOT EXISTS belated.sessions "
     "(pid BIGINT PRIMARY KEY, beat TIMESTAMPTZ NOT NULL)"
@@ -41,7 +42,8 @@ REGISTER = (
 _STALE = f"beat < clock_timestamp() - interval '{LIMIT} s'"
 _BEAT = f"""
 WITH own AS (
-    UPDATE belated.sessions SET beat = clock_timestamp() WHERE pid = {{pid}} RETURNING pid
+    UPDATE belated.sessions SET beat = clock_timestamp()
+    WHERE pid = {{pid}} AND EXISTS (SELECT FROM pg_stat_get_activity({{pid}})) RETURNING pid
 )
 SELECT
     extract(epoch FROM clock_timestamp()),
@@ -112,10 +114,10 @@ class Heartbeat:
         return self.is_silent or address in self._alive
 
     def stop(self) -> None:
-        """End the thread and its connection, at the latest when its last answer is overdue."""
+        """End the thread and its connection; one that waits for an answer ends by itself."""
         self._stopping.set()
         if self._thread is not threading.current_thread():
-            self._thread.join(_ANSWER)
+            self._thread.join(_PATIENCE)
 
     def _work(self) -> None:
         while not self._stopping.wait(_EVERY) and (session := self._session()) is not None:
