@@ -31,7 +31,7 @@ from belated.store.tables import ADD_ROW, TABLES, Execute, Tables
 
 _CLASS = 0x62656C61  # "bela", among the advisory locks
 _SETTING_UP = 0
-_PATIENCE = 2.0  # seconds that the server may take to see that a connection broke
+_PATIENCE = 2.0  # seconds that the server may take to end a session
 _MOMENT = 1.0  # seconds between getting the lock of a model and writing who has it, at most
 _VERSION = "2"
 _OURS = TABLES.format(
@@ -272,17 +272,26 @@ class PostgreSQL(Tables):
         """Become the one who writes a model, or raise ``StoreInUse``."""
         if model in self._held:
             return
-        until = monotonic()
-        if model in self._lost:  # the server may not have seen yet that the session is broken
-            until += _PATIENCE
-            with self._reading() as execute:
-                execute(_END, (_CLASS, model, self._lost[model]))
-        while not self._try(model):
-            if monotonic() >= until:
+        until = monotonic() + _PATIENCE
+        while True:
+            is_former = self._end_former(model)
+            if self._try(model):
+                break
+            if not is_former or monotonic() >= until:
                 raise self._in_use(model)
             sleep(0.01)
         self._held.add(model)
         self._lost.pop(model, None)
+
+    def _end_former(self, model: int) -> bool:
+        """End the session of this process that held a model until it broke.
+
+        Return whether it still holds it: the server may not have seen that it is broken.
+        """
+        if model not in self._lost:
+            return False
+        with self._reading() as execute:
+            return bool(execute(_END, (_CLASS, model, self._lost[model])))
 
     def _try(self, model: int) -> bool:
         with self._reading() as execute:
