@@ -40,14 +40,14 @@ def main(minutes: int) -> None:
                 "Knobs",
                 knobs={
                     "seconds": {"type": "Log", "low": 10, "high": 1000},
-                    "workers": {"type": "Whole", "low": 1, "high": 32},
+                    "workers": {"type": "Int", "low": 1, "high": 32},
                 },
                 start=START,
                 holdout=0.1,
             )
             due: deque[tuple[str, float]] = deque()
             for minute in range(minutes):
-                ticket, setting = cache.ask()
+                ticket, setting = cache.predict()
                 if setting["seconds"] < SMALLEST:  # it was not played as it was told
                     setting["seconds"] = SMALLEST
                     cache.played(ticket=ticket, setting=setting)

@@ -41,9 +41,9 @@ COMPOSITIONS = (
     "full-omd-l1-tight-7",
 )
 MODELS: dict[str, dict[str, Any]] = {
-    "squared": {"wait": 15},
+    "squared": {"wait": {"predictions": 15}},
     "logistic": {"l1": 1e-3, "intercept": False},
-    "poisson": {"patience": 3},
+    "poisson": {},
     "quantile": {"wait": None, "l2": 0.1},
 }
 ROUNDS = 30

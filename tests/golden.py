@@ -1,8 +1,7 @@
 """Snapshots that were written once, in ``golden``: they stay readable, and are written the same.
 
 ``python tests/golden.py --write`` writes them anew, with digests of how each goes on. That is right
-together with a new number of the format, since it orphans what users have stored; or where a rule
-has changed, and the format has not: then what was there before goes to ``golden/older``.
+together with a new number of the format, since it orphans what users have stored.
 """
 
 from __future__ import annotations
@@ -23,8 +22,6 @@ from rival_case import RivalCase
 
 FOLDER = Path(__file__).with_name("golden")
 DIGESTS = FOLDER / "digests.json"
-OLDER = FOLDER / "older"
-"""Snapshots of the same format from before a rule changed: they are read, and go on by the new."""
 
 COMPOSITIONS = (
     "first-pftrl-l1-gradient-3",
@@ -36,7 +33,7 @@ COMPOSITIONS = (
 )
 RIVALS = ("BOLD, two values, box", "GOLD, ball", "DelayedExp3")
 MODELS: dict[str, dict[str, Any]] = {
-    "squared": {"wait": 15},
+    "squared": {"wait": {"predictions": 15}},
     "logistic": {"l1": 1e-3, "intercept": False},
     "poisson": {"silence": 0, "deadline": 9, "late": "learn"},
 }

@@ -49,7 +49,7 @@ class NaiveChooser:
 
     def __init__(self, bits: int, loss: Loss, silence: float | None) -> None:
         self.bits = bits
-        self.model = NaiveLinear(loss, silence=silence, wait="skip", narrow=True)
+        self.model = NaiveLinear(loss, silence=silence, wait="adaptive", narrow=True)
         self.rounds = 0
         self.rewards: dict[int, float] = {}
         self.choices: Counter[str] = Counter()

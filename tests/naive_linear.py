@@ -27,11 +27,12 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 Loss = Literal["squared", "absolute", "quantile", "huber", "hinge", "logistic", "poisson"]
-Wait = Literal["skip"] | int | None
+Wait = Literal["adaptive"] | Mapping[str, int] | None
 Row = list[tuple[int, float]]
 
 SCALES = [1.0 / 64.0, 1.0 / 16.0, 1.0 / 4.0, 1.0]
@@ -611,13 +612,13 @@ class OpenTicket:
 class NaiveLinear:
     """The linear model: ``predict``, then ``observe`` or ``cancel`` in any order.
 
-    ``wait`` says when an open ticket is given up. "skip": every 256 predictions the ages at which
-    labels came are looked at; let L be the smallest age in ``AGES`` above ``patience`` such that at
-    most 1/200 of all labels came at age L or later, and those and one more are at most 1/50 of the
-    tickets that are 10 L old by now, times the share of all that had no label before L; from then
-    on what is older than L is closed, and nothing before the first label. A number: a ticket is
-    closed before the next prediction once so many predictions followed its own. None: never. If
-    ``most_open`` are open, the oldest is closed before the next prediction.
+    ``wait`` says when an open ticket is given up. "adaptive": every 256 predictions the ages at
+    which labels came are looked at; let L be the smallest age in ``AGES`` above ``patience`` such
+    that at most 1/200 of all labels came at age L or later, and those and one more are at most 1/50
+    of the tickets that are 10 L old by now, times the share of all that had no label before L; from
+    then on what is older than L is closed, and nothing before the first label. {"predictions": n}:
+    a ticket is closed before the next prediction once n predictions followed its own. None: never.
+    If ``max_open`` are open, the oldest is closed before the next prediction.
 
     What is shown is moved for what open tickets may still say: see ``Doubt``. It is looked at again
     after a prediction, first when 8 tickets were issued since the first label, then after as many
@@ -646,11 +647,11 @@ class NaiveLinear:
         l1: float = 0.0,
         l2: float = 0.0,
         intercept: bool = True,
-        wait: Wait = "skip",
+        wait: Wait = "adaptive",
         patience: int = 0,
         silence: float | None = None,
         deadline: float = math.inf,
-        most_open: int | None = None,
+        max_open: int | None = None,
         narrow: bool = False,
     ) -> None:
         """Start with weights of zero and a uniform mixture."""
@@ -662,7 +663,7 @@ class NaiveLinear:
         self.patience = patience
         self.silence = silence
         self.deadline = deadline
-        self.most_open = most_open
+        self.max_open = max_open
         self.narrow = narrow
         self.coordinates: dict[int, Coordinate] = {}
         self.labels = Labels()
@@ -837,13 +838,13 @@ class NaiveLinear:
 
     def _give_up(self) -> None:
         t = self.predictions
-        if self.wait == "skip" and self.deadline == math.inf and t % 256 == 0:
+        if self.wait == "adaptive" and self.deadline == math.inf and t % 256 == 0:
             self.limit = self._review()
+        limit = self.wait["predictions"] if isinstance(self.wait, Mapping) else self.limit
         for s in sorted(self.open):
-            limit = self.limit if self.wait == "skip" else self.wait
             if limit is not None and t - s > limit:
                 self._close(s)
-        while self.most_open is not None and len(self.open) >= self.most_open:
+        while self.max_open is not None and len(self.open) >= self.max_open:
             self._close(min(self.open))
 
     def _review(self) -> int | None:

@@ -37,6 +37,7 @@ import belated as bl
 import capacities
 import compositions
 import rival_laws
+from adaptive import least_wait
 from compositions import Composition
 from rival_case import RivalCase
 
@@ -459,9 +460,8 @@ MODELS: dict[str, dict[str, Any]] = {
     "l2": {"l2": 0.1},
     "l1 and l2": {"l1": 0.02, "l2": 0.03},
     "without intercept": {"intercept": False},
-    "wait 3": {"wait": 3},
+    "wait 3": {"wait": {"predictions": 3}},
     "wait for ever": {"wait": None},
-    "skip early": {"patience": 0},
     "few bits": {"bits": 2},
     "many bits": {"bits": 18},
     "interactions": {"interactions": [("place", "size"), ("place", "kind")]},
@@ -487,7 +487,7 @@ REVISED: dict[str, dict[str, Any]] = {
     "silence until a deadline": {"silence": 0, "deadline": 6},
     "deadline in times": {"deadline": 2.5},
     "late ones learned": {"silence": 1, "deadline": 3.0, "late": "learn"},
-    "four open": {"silence": 0, "most_open": 4, "l2": 0.05},
+    "four open": {"silence": 0, "max_open": 4, "l2": 0.05},
 }
 
 
@@ -526,7 +526,8 @@ def _of_revised(loss: str, settings: dict[str, Any]) -> Iterator[Pin]:
 
 def _by_ages(loss: str, silence: float | None) -> str:
     """Most labels come within 20 predictions and a third never; the ages say when to stop."""
-    model = bl.LinearModel(cast(Any, loss), bits=4, patience=10, silence=silence)
+    with least_wait(10):
+        model = bl.LinearModel(cast(Any, loss), bits=4, silence=silence)
     draw, due = random.Random(4), dict[int, list[int]]()
     seen: list[Any] = []
     for t in range(800):
@@ -646,7 +647,7 @@ CHOOSERS: dict[str, dict[str, Any]] = {
     "silence": {"silence": 0.0, "deadline": 6},
     "uniform": {"explore": bl.explore.Uniform(0.2, floor=0.05)},
     "greedy": {"explore": bl.explore.Greedy(), "interactions": "none"},
-    "some interactions": {"interactions": ["place"], "most_open": 4},
+    "some interactions": {"interactions": ["place"], "max_open": 4},
     "apprentice": {"mode": "apprentice", "baseline": "b"},
 }
 
@@ -1026,7 +1027,11 @@ def of_replays() -> Iterator[Pin]:
     flights = bl.datasets.flights().take(slice(4000, 4000 + REPLAYED))
     ways: dict[str, dict[str, Any]] = {
         "squared": {"clip": (-30.0, 120.0)},
-        "logistic": {"threshold": 15.0, "features": ["carrier", "origin", "hour"], "wait": 5},
+        "logistic": {
+            "threshold": 15.0,
+            "features": ["carrier", "origin", "hour"],
+            "wait": {"predictions": 5},
+        },
         "quantile": {"loss": "quantile", "quantile": 0.9, "slices": ["origin"]},
     }
     for name, words in ways.items():

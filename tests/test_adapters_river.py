@@ -28,7 +28,9 @@ from belated.adapters.river import LinearClassifier, LinearRegressor, keyed, wor
 
 ESTIMATORS: list[Any] = [
     LinearRegressor(),
-    LinearRegressor("huber", bits=8, delta=2.0, interactions=[("gallup", "ipsos")], wait=5),
+    LinearRegressor(
+        "huber", bits=8, delta=2.0, interactions=[("gallup", "ipsos")], wait={"predictions": 5}
+    ),
     LinearRegressor("quantile", bits=8, quantile=0.9, l1=0.1, l2=0.1, intercept=False, wait=None),
     LinearRegressor("poisson", bits=8),
     LinearClassifier(),
@@ -183,10 +185,10 @@ def test_never_answered_keys() -> None:
 
 
 def test_a_label_that_was_given_up_on_is_dropped() -> None:
-    model = LinearRegressor(bits=4, wait=1)
+    model = LinearRegressor(bits=4, wait={"predictions": 1})
     for key in range(4):
-        model.predict_one({"a": 1.0}, key=key)
-    model.learn_one({}, 3.0, key=0)
+        model.predict_one({"a": 1.0}, key=f"{key}")
+    model.learn_one({}, 3.0, key="0")
     report = model.linear.report()
     assert (report.observed, report.skipped, report.late) == (0, 2, 1)
 
@@ -213,16 +215,18 @@ def test_bad_labels_and_keys_change_no_ticket() -> None:
     with pytest.raises(bl.BadFeedback, match="must be a finite number"):
         model.learn_one({"a": 1.0}, float("nan"))
     assert model.linear.open == 0
-    model.predict_one({"a": 1.0}, key=1)
-    with pytest.raises(bl.SpecError, match="key 1 already waits"):
-        model.predict_one({"a": 1.0}, key=1)
+    with pytest.raises(bl.errors.BadKey, match=r"use str\(id\)"):
+        model.predict_one({"a": 1.0}, key=1)  # type: ignore[arg-type]
+    model.predict_one({"a": 1.0}, key="1")
+    with pytest.raises(bl.SpecError, match="key '1' already waits"):
+        model.predict_one({"a": 1.0}, key="1")
     with pytest.raises(bl.BadFeedback, match="weight"):
-        model.learn_one({"a": 1.0}, 1.0, w=0.0, key=1)
-    with pytest.raises(bl.UnknownTicket, match="no prediction waits under the key 2"):
-        model.learn_one({"a": 1.0}, 1.0, key=2)
-    model.learn_one({"a": 1.0}, 1.0, key=1)
+        model.learn_one({"a": 1.0}, 1.0, w=0.0, key="1")
+    with pytest.raises(bl.UnknownTicket, match="no prediction waits under the key '2'"):
+        model.learn_one({"a": 1.0}, 1.0, key="2")
+    model.learn_one({"a": 1.0}, 1.0, key="1")
     with pytest.raises(bl.UnknownTicket):
-        model.learn_one({"a": 1.0}, 1.0, key=1)
+        model.learn_one({"a": 1.0}, 1.0, key="1")
 
 
 @pytest.mark.parametrize("label", ["spam", 2, -1, None, float("nan")])
@@ -242,11 +246,11 @@ def test_copies_go_on_alike() -> None:
     model = LinearRegressor(bits=8)
     rows = numbers(60)
     for key, (x, _) in enumerate(rows[:30]):
-        model.predict_one(x, key=key)
+        model.predict_one(x, key=f"{key}")
     twins = [pickle.loads(pickle.dumps(model)), copy.deepcopy(model)]
     for each in (model, *twins):
         for key, (x, y) in enumerate(rows[:30]):
-            each.learn_one(x, y, key=key)
+            each.learn_one(x, y, key=f"{key}")
     assert {each.linear.snapshot() for each in (model, *twins)} == {model.linear.snapshot()}
     assert model.clone().linear.rounds == 0
     assert model.clone({"bits": 9}).linear.settings.bits == 9

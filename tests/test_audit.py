@@ -224,8 +224,9 @@ def test_the_verdict_on_the_flights() -> None:
     assert found.factor == pytest.approx(math.sqrt(1 + 9_709_817 / 12_340))
     assert found.verdict == (
         "Half of the answers are known after 2.9 h, and 787 are out at a time (1,063 never came). "
-        "In theory lateness multiplies the guarantee by 28; waiting longer than 18 h (wait=697 in "
-        "predictions), the longest that an answer took, adds nothing."
+        "In theory lateness multiplies the guarantee by 28; waiting longer than 18 h "
+        '(wait={"predictions": 697}), '
+        "the longest that an answer took, adds nothing."
     )
     assert found.wait_in_predictions == 697
     told = replace(found, felt=Felt(0.031, 0.02, 0.042, "mean squared error", 5_000))
@@ -301,8 +302,8 @@ def test_the_command_takes_what_silence_means(
         ([np.nan] * 50, "No answer ever came, so there is nothing to wait for. The guarantees say"),
         (
             [5000.0] * 3 + [0.5] * 5000,
-            "; for the guarantee, waiting longer than 500 ms (wait=0 in predictions) costs more "
-            "than it brings.",
+            "; for the guarantee, waiting longer than 500 ms "
+            '(wait={"predictions": 0}) costs more than it brings.',
         ),
     ],
 )

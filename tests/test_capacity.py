@@ -310,16 +310,6 @@ def test_what_can_be_neither_ticket_nor_key_is_refused(name: Any) -> None:
     assert learner.snapshot() == before
 
 
-def test_once_a_number_is_a_key_all_numbers_are() -> None:
-    learner = bl.Learner(bl.Capacity(INNER, 5), 2)
-    learner.predict(key=120)
-    assert learner.observe(0, COST) is False
-    names: list[Any] = [120.0, np.int64(120)]
-    with pytest.raises(bl.UnknownTicket):
-        learner.observe(names[0], COST)
-    assert learner.observe(names[1], COST) is True
-
-
 # --- Snapshots that lie --------------------------------------------------------------------------
 
 

@@ -263,7 +263,7 @@ def _plain(table: Table) -> list[Any]:
 @pytest.mark.compiled
 @pytest.mark.parametrize(
     "arguments",
-    [{}, {"silence": 0.0, "deadline": 9}, {"loss": "logistic", "most_open": 5}],
+    [{}, {"silence": 0.0, "deadline": 9}, {"loss": "logistic", "max_open": 5}],
     ids=["plain", "silence", "few"],
 )
 def test_a_snapshot_at_any_event_goes_on_alike(arguments: dict[str, Any], tmp_path: Path) -> None:
@@ -388,12 +388,12 @@ def test_settings_that_cannot_be_are_refused() -> None:
 
 
 def test_broken_snapshots_are_refused() -> None:
-    blob = lived().snapshot(key=b"secret")
+    blob = lived().snapshot(secret=b"secret")
     for end in range(0, len(blob), 997):
         with pytest.raises(SnapshotError):
-            bl.Chooser.restore(blob[:end], key=b"secret")
+            bl.Chooser.restore(blob[:end], secret=b"secret")
     with pytest.raises(SnapshotError):
-        bl.Chooser.restore(blob, key=b"other")
+        bl.Chooser.restore(blob, secret=b"other")
     with pytest.raises(SnapshotError):
         bl.Chooser.restore(bl.LinearModel(bits=4).snapshot())
 
@@ -605,10 +605,10 @@ def test_interactions_are_those_that_were_asked_for(crossing: Any) -> None:
 
 @pytest.mark.compiled
 @pytest.mark.needs_compiler
-def test_memory_is_bounded_by_most_open() -> None:
-    chooser = bl.Chooser(["a", "b"], most_open=10, bits=BITS)
+def test_memory_is_bounded_by_max_open() -> None:
+    chooser = bl.Chooser(["a", "b"], max_open=10, bits=BITS)
     for t in range(6000):
-        chooser.choose({}, key=t, shown=t % 2 == 0)
+        chooser.choose({}, key=f"k{t}", shown=t % 2 == 0)
     assert chooser.open == 20
     assert len(chooser._kept) < 2200  # with those that were given up on and may still answer
     assert len(chooser.snapshot()) < 200_000

@@ -223,8 +223,8 @@ def test_a_restored_model_goes_on_as_if_nothing_had_happened(tmp_path: Path) -> 
         second = DelayedVAW.restore(first.snapshot())
         assert before + follow(second, events[cut:], rows, labels) == values
         assert second.snapshot() == whole.snapshot()
-    whole.save(tmp_path / "model", key=b"k" * 32)
-    assert DelayedVAW.load(tmp_path / "model", key=b"k" * 32).snapshot() == whole.snapshot()
+    whole.save(tmp_path / "model", secret=b"k" * 32)
+    assert DelayedVAW.load(tmp_path / "model", secret=b"k" * 32).snapshot() == whole.snapshot()
     for twin in (pickle.loads(pickle.dumps(whole)), copy.deepcopy(whole)):
         assert twin.snapshot() == whole.snapshot()
     assert whole.fresh().snapshot() == DelayedVAW(3, **TOLD).snapshot()
@@ -239,7 +239,7 @@ def test_keys_stand_for_tickets() -> None:
     with pytest.raises(Unknown, match="order-1"):
         again.cancel("order-1")
     model.cancel("order-1")
-    with pytest.raises(bl.BelatedError, match="a key is text"):
+    with pytest.raises(bl.BelatedError, match="a key is a string"):
         model.predict([1.0, 0.0, 0.0], key=1.5)  # type: ignore[arg-type]
 
 

@@ -23,12 +23,12 @@ def store(tmp_path: Path) -> Any:
     with bl.open(tmp_path / "shop.db") as opened:
         lay = opened.model("lay", bl.Chooser(["a", "b"], silence=0.0, deadline=100.0, bits=6))
         for i in range(8):
-            lay.choose({"device": "phone", "n": i}, key=i, at=START + i)
-        lay.observe(0, 3.0, at=START + 10)
-        lay.add(1, 1.0, at=START + 11)
-        lay.add(1, 1.0, at=START + 12)
-        lay.revise(2, 5.0, at=START + 13)
-        lay.revise(2, 4.0, at=START + 90)
+            lay.choose({"device": "phone", "n": i}, key=str(i), at=START + i)
+        lay.observe("0", 3.0, at=START + 10)
+        lay.add("1", 1.0, at=START + 11)
+        lay.add("1", 1.0, at=START + 12)
+        lay.revise("2", 5.0, at=START + 13)
+        lay.revise("2", 4.0, at=START + 90)
         lay.choose(None, ["b", "c"], key="menu", at=START + 20)
         lay.choose(None, key="hidden", at=START + 21, shown=False)
         lay.choose(None, key="shown", at=START + 22, shown=False)

@@ -162,9 +162,9 @@ def test_models_refuse_what_does_not_add_up() -> None:
             case.restore(with_arrays(blob, changes))
 
 
-# --- Keys ----------------------------------------------------------------------------------------
+# --- Secrets -------------------------------------------------------------------------------------
 
-KEY, OTHER = b"k" * 32, b"o" * 32
+SECRET, OTHER = b"k" * 32, b"o" * 32
 
 
 def _things() -> list[Any]:
@@ -174,41 +174,41 @@ def _things() -> list[Any]:
     return [learner, model]
 
 
-def test_a_key_tells_who_wrote_a_snapshot() -> None:
+def test_a_secret_tells_who_wrote_a_snapshot() -> None:
     for thing in _things():
-        blob = thing.snapshot(key=KEY)
-        restored = type(thing).restore(blob, key=KEY)
-        assert restored.snapshot(key=KEY) == blob == thing.snapshot(key=KEY)
+        blob = thing.snapshot(secret=SECRET)
+        restored = type(thing).restore(blob, secret=SECRET)
+        assert restored.snapshot(secret=SECRET) == blob == thing.snapshot(secret=SECRET)
         assert restored.snapshot() == thing.snapshot() != blob
-        with pytest.raises(SnapshotError, match="sealed with a key; pass it as key="):
+        with pytest.raises(SnapshotError, match="sealed with a secret; pass it as secret="):
             type(thing).restore(blob)
-        with pytest.raises(SnapshotError, match="another key, or was changed"):
-            type(thing).restore(blob, key=OTHER)
-        with pytest.raises(SnapshotError, match="sealed without a key"):
-            type(thing).restore(thing.snapshot(), key=KEY)
+        with pytest.raises(SnapshotError, match="another secret, or was changed"):
+            type(thing).restore(blob, secret=OTHER)
+        with pytest.raises(SnapshotError, match="sealed without a secret"):
+            type(thing).restore(thing.snapshot(), secret=SECRET)
         for place in range(len(blob)):
             damaged = bytearray(blob)
             damaged[place] ^= 0x10
             with pytest.raises(SnapshotError, match="restore: "):
-                type(thing).restore(bytes(damaged), key=KEY)
+                type(thing).restore(bytes(damaged), secret=SECRET)
             with pytest.raises(SnapshotError, match="restore: "):
-                type(thing).restore(blob[:place], key=KEY)
+                type(thing).restore(blob[:place], secret=SECRET)
 
 
-@pytest.mark.parametrize("key", ["text", b"", 3, [1]])
-def test_what_is_no_key(key: Any) -> None:
+@pytest.mark.parametrize("secret", ["text", b"", 3, [1]])
+def test_what_is_no_secret(secret: Any) -> None:
     for thing in _things():
-        with pytest.raises(SnapshotError, match="snapshot: a key is bytes"):
-            thing.snapshot(key=key)
-        with pytest.raises(SnapshotError, match="restore: a key is bytes"):
-            type(thing).restore(thing.snapshot(), key=key)
+        with pytest.raises(SnapshotError, match="snapshot: a secret is bytes"):
+            thing.snapshot(secret=secret)
+        with pytest.raises(SnapshotError, match="restore: a secret is bytes"):
+            type(thing).restore(thing.snapshot(), secret=secret)
 
 
-def test_an_empty_key_is_told_from_one_of_another_type() -> None:
+def test_an_empty_secret_is_told_from_one_of_another_type() -> None:
     with pytest.raises(SnapshotError, match="got none at all"):
-        _things()[0].snapshot(key=b"")
+        _things()[0].snapshot(secret=b"")
     with pytest.raises(SnapshotError, match="got str"):
-        _things()[0].snapshot(key="text")
+        _things()[0].snapshot(secret="text")
 
 
 def test_weights_of_a_portfolio_are_weights() -> None:

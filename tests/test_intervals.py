@@ -521,7 +521,7 @@ def test_a_call_during_another_one_is_refused() -> None:
 
 def test_labels_that_the_model_drops_count_for_the_coverage() -> None:
     """They came, and were covered or not."""
-    intervals = made(wait=3)
+    intervals = made(wait={"predictions": 3})
     first = intervals.predict([1.0])
     for _ in range(6):
         intervals.predict([1.0])
@@ -544,8 +544,8 @@ def test_labels_that_the_model_drops_count_for_the_coverage() -> None:
 @pytest.mark.parametrize(
     "more",
     [
-        {"wait": 5},
-        pytest.param({"most_open": 5}, marks=pytest.mark.slow),
+        {"wait": {"predictions": 5}},
+        pytest.param({"max_open": 5}, marks=pytest.mark.slow),
         pytest.param({"deadline": 5.0, "wait": None}, marks=pytest.mark.slow),
     ],
 )
@@ -591,7 +591,7 @@ def test_labels_after_their_deadline_are_late() -> None:
 
 def test_late_labels_of_an_earlier_life_of_the_model_are_not_counted() -> None:
     """Those that came before there were intervals, and those of tickets without one."""
-    model = bl.LinearModel("squared", bits=4, wait=2)
+    model = bl.LinearModel("squared", bits=4, wait={"predictions": 2})
     for _ in range(6):
         model.predict([1.0])
     assert not model.observe(0, 1.0)
@@ -668,14 +668,14 @@ def test_the_report_says_when_the_guarantee_is_vacuous() -> None:
 
 def test_a_restored_one_goes_on_as_if_nothing_had_happened(tmp_path: Path) -> None:
     """From bytes, from a file, from a pickle and from a copy."""
-    intervals = made(wait=20)
+    intervals = made(wait={"predictions": 20})
     play(intervals, 150)
     intervals.predict([1.0], key="mine")
     blob = intervals.snapshot()
-    intervals.save(tmp_path / "blob", key=b"secret")
+    intervals.save(tmp_path / "blob", secret=b"secret")
     others = [
         bl.Intervals.restore(blob),
-        bl.Intervals.load(tmp_path / "blob", key=b"secret"),
+        bl.Intervals.load(tmp_path / "blob", secret=b"secret"),
         pickle.loads(pickle.dumps(intervals)),
         copy.deepcopy(intervals),
     ]
@@ -699,8 +699,8 @@ def test_other_bytes_are_refused() -> None:
         bl.Intervals.restore(blob[:-1] + bytes([blob[-1] ^ 1]))
     with pytest.raises(SnapshotError, match="of a LinearModel, not of a Intervals"):
         bl.Intervals.restore(intervals.model.snapshot())
-    with pytest.raises(SnapshotError, match="key"):
-        bl.Intervals.restore(intervals.snapshot(key=b"k"))
+    with pytest.raises(SnapshotError, match="secret"):
+        bl.Intervals.restore(intervals.snapshot(secret=b"k"))
 
 
 def forged(name: str, place: Any, value: Any) -> bytes:

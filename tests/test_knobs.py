@@ -27,12 +27,13 @@ from belated.errors import (
 )
 from belated.kernels.knobs import layout as L
 from belated.kernels.slots import ints as N
-from belated.knobs import Knobs, Span
+from belated.knobs import Knobs
 from belated.learner.state import PARTS
+from belated.ranges import Span
 from conftest import Python
 
 ONE = {"x": (-1.0, 1.0)}
-THREE = {"price": (10, 200), "timeout": bl.Log(0.1, 5.0), "retries": bl.Whole(0, 6)}
+THREE = {"price": (10, 200), "timeout": bl.ranges.Log(0.1, 5.0), "retries": bl.ranges.Int(0, 6)}
 
 
 def life(rounds: int, seed: int = 0, lost: float = 0.1, most: int = 12) -> list[int]:
@@ -239,7 +240,7 @@ def test_a_long_silence_is_followed_by_costs_as_if_nothing_had_been() -> None:
     ("ranges", "more"),
     [
         (ONE, {}),
-        ({"x": (0, 1), "y": bl.Among(["a", "b", "c"])}, {"hold": 2, "holdout": 0.3}),
+        ({"x": (0, 1), "y": bl.ranges.Categories(["a", "b", "c"])}, {"hold": 2, "holdout": 0.3}),
         (THREE, {"max_step": 0.1, "deadline": 6, "silence": 1.0, "goal": "max"}),
     ],
 )
@@ -433,11 +434,11 @@ def test_tickets_have_keys() -> None:
     """A key stands for its ticket in every verb, and is free again when that is closed."""
     knobs = Knobs(ONE)
     knobs.predict(key="a")
-    knobs.ask(key=7)
-    assert (knobs.ticket("a"), knobs.ticket(7)) == (0, 1)
+    knobs.predict(key="b")
+    assert (knobs.ticket("a"), knobs.ticket("b")) == (0, 1)
     knobs.revise("a", 1.0)
-    knobs.tell("a", 2.0)
-    knobs.cancel(7)
+    knobs.observe("a", 2.0)
+    knobs.cancel("b")
     assert knobs.predict(key="a").ticket == 2
     assert knobs.report().cancelled == 1
 
@@ -464,9 +465,9 @@ def test_files_pickles_and_copies(tmp_path: Path) -> None:
     knobs = Knobs(THREE, start={"price": 50, "timeout": 1.0, "retries": 3})
     follow(knobs, life(12), costs_of(12))
     knobs.predict(key="a")
-    knobs.save(tmp_path / "knobs", key=b"secret")
+    knobs.save(tmp_path / "knobs", secret=b"secret")
     for again in (
-        Knobs.load(tmp_path / "knobs", key=b"secret"),
+        Knobs.load(tmp_path / "knobs", secret=b"secret"),
         pickle.loads(pickle.dumps(knobs)),
         copy.deepcopy(knobs),
     ):
@@ -521,7 +522,7 @@ def test_snapshots_that_nothing_can_have_come_to_are_refused() -> None:
 
 def test_ranges_and_their_values() -> None:
     """Places become values, and values places; whole numbers and few values stay such."""
-    knobs = Knobs({**THREE, "size": bl.Among([1, 2, 4])})
+    knobs = Knobs({**THREE, "size": bl.ranges.Categories([1, 2, 4])})
     for _ in range(15):
         _, setting = knobs.predict()
         assert 10 <= setting["price"] <= 200
@@ -529,7 +530,7 @@ def test_ranges_and_their_values() -> None:
         assert setting["retries"] in range(7)
         assert setting["size"] in (1, 2, 4)
         assert isinstance(setting["retries"], int)
-    for each, values in ((bl.Log(1, 100), (1, 10, 100)), (Span(0, 2), (0, 1, 2))):
+    for each, values in ((bl.ranges.Log(1, 100), (1, 10, 100)), (Span(0, 2), (0, 1, 2))):
         assert [each.place(value, "", "") for value in values] == pytest.approx([-1, 0, 1])
         assert [each.value(place) for place in (-1, 0, 1)] == pytest.approx(values)
 
@@ -540,12 +541,12 @@ def test_ranges_and_their_values() -> None:
         ({"knobs": {}}, "dict of 1 to"),
         ({"knobs": {"x": 3}}, "must have a range"),
         ({"knobs": {"x": (1, 1)}}, "low must be below high"),
-        ({"knobs": {"x": bl.Whole(0, 3)}, "start": {"x": 9}}, "inside"),
+        ({"knobs": {"x": bl.ranges.Int(0, 3)}, "start": {"x": 9}}, "inside"),
         ({"start": {"y": 0}}, "start must have"),
         ({"goal": "best"}, "goal"),
         ({"goal": np.zeros(2)}, "goal"),
         ({"start": {"x": np.zeros(2)}}, "number"),
-        ({"knobs": {"x": bl.Among([1, 2])}, "start": {"x": np.zeros(2)}}, "one of"),
+        ({"knobs": {"x": bl.ranges.Categories([1, 2])}, "start": {"x": np.zeros(2)}}, "one of"),
         ({"knobs": {"\ud800": (0, 1)}}, "names of knobs"),
         ({"hold": 0}, "hold"),
         ({"max_step": 2}, "max_step"),
@@ -553,7 +554,7 @@ def test_ranges_and_their_values() -> None:
         ({"holdout": 0.9}, "holdout"),
         ({"holdout": 1e-300}, "holdout"),
         ({"max_step": 1e-9}, "max_step"),
-        ({"knobs": {"x": bl.Whole(0, 3)}, "start": {"x": 1.5}}, "whole"),
+        ({"knobs": {"x": bl.ranges.Int(0, 3)}, "start": {"x": 1.5}}, "whole"),
         ({"deadline": -1}, "deadline"),
         ({"seed": "x"}, "seed"),
         ({"context": [1]}, "context"),
@@ -570,7 +571,7 @@ def test_wrong_settings_are_named(arguments: dict[str, Any], words: str) -> None
 def test_contexts_of_whole_numbers_and_of_pairs_of_texts() -> None:
     """A whole number is one feature, every text one; errors name who was called, and whole logs
     need one context for every cost."""
-    knobs = Knobs(ONE, context={"hour": bl.Whole(0, 23), "country": ("PT", "NO")})
+    knobs = Knobs(ONE, context={"hour": bl.ranges.Int(0, 23), "country": ("PT", "NO")})
     assert knobs.settings.width == 3
     assert knobs.settings.features({"hour": 23, "country": "NO"}).tolist() == [1.0, 0.0, 1.0]
     with pytest.raises(BadFeatures, match=r"predict: hour of the context must be a whole"):
@@ -605,14 +606,14 @@ def test_a_closed_ticket_is_corrected_by_what_was_learned_of_it() -> None:
 def test_wrong_ranges_are_named() -> None:
     """So do those of ranges."""
     for make in (
-        lambda: bl.Log(0, 1),
-        lambda: bl.Log(2, 1),
-        lambda: bl.Whole(0.5, 2),  # type: ignore[arg-type]
-        lambda: bl.Whole(3, 3),
-        lambda: bl.Among("abc"),
-        lambda: bl.Among(["a", "a"]),
-        lambda: bl.Among([math.nan, 1.0]),
-        lambda: bl.Among([None, "a"]),  # type: ignore[list-item]
+        lambda: bl.ranges.Log(0, 1),
+        lambda: bl.ranges.Log(2, 1),
+        lambda: bl.ranges.Int(0.5, 2),  # type: ignore[arg-type]
+        lambda: bl.ranges.Int(3, 3),
+        lambda: bl.ranges.Categories("abc"),
+        lambda: bl.ranges.Categories(["a", "a"]),
+        lambda: bl.ranges.Categories([math.nan, 1.0]),
+        lambda: bl.ranges.Categories([None, "a"]),  # type: ignore[list-item]
     ):
         with pytest.raises(SpecError):
             make()

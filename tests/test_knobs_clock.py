@@ -256,7 +256,7 @@ def test_a_store_logs_times_so_that_deadlines_come_true_again(tmp_path: Path) ->
         stored = store.model("m")
         assert stored.snapshot() == expected
         assert now.ticket == stored.rounds - 1
-        other = store.replay("m", Knobs(ONE, deadline="2s", silence=0.25))
+        other = store.rebuild("m", Knobs(ONE, deadline="2s", silence=0.25))
         assert other.report().settled > memory.report().settled
         at = [line.at for line in store.log("m") if line.verb == "predict"]
         assert None not in at

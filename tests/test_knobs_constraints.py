@@ -21,7 +21,7 @@ from belated.knobs.memory import KnobsMemory
 from conftest import examples
 from naive_knobs import features, least_allowed
 
-RANGES: dict[str, Any] = {"low": (0, 50), "high": (-10, 100), "n": bl.Whole(0, 9)}
+RANGES: dict[str, Any] = {"low": (0, 50), "high": (-10, 100), "n": bl.ranges.Int(0, 9)}
 NAMES = ("low", "high")
 
 
@@ -119,7 +119,7 @@ def test_the_best_on_an_edge_is_found() -> None:
 def test_the_best_beside_other_knobs_is_found() -> None:
     """Whole and logarithmic knobs are in no constraint, and their costs go with those that are."""
     knobs = Knobs(
-        {"a": (0, 1), "b": (0, 1), "n": bl.Whole(0, 8), "r": bl.Log(0.1, 10.0)},
+        {"a": (0, 1), "b": (0, 1), "n": bl.ranges.Int(0, 8), "r": bl.ranges.Log(0.1, 10.0)},
         start={"a": 0.3, "b": 0.5, "n": 3, "r": 1.0},
         constraints=[{"a": 1, "b": 1, "at_most": 1}, {"a": 1, "b": -1, "at_least": -0.5}],
     )
@@ -286,7 +286,7 @@ def test_the_start_may_be_left_along_an_edge() -> None:
 def test_what_was_played_in_spite_of_a_constraint_is_learned_as_it_was() -> None:
     """Steps then count from the nearest setting that is allowed, as the system stands there."""
     knobs = Knobs(
-        {"a": (0, 8), "b": (0, 8), "n": bl.Whole(0, 8)},
+        {"a": (0, 8), "b": (0, 8), "n": bl.ranges.Int(0, 8)},
         start={"a": 1, "b": 1, "n": 4},
         constraints=[{"a": 1, "b": 1, "at_most": 8}],
         max_step=0.01,
@@ -333,7 +333,7 @@ def test_live_is_batch_with_constraints_and_a_clock() -> None:
         ([{"at_most": 3}], "between knobs"),
         ([{"low": 0, "at_most": 3}], "not 0"),
         ([{"low": math.nan, "at_most": 3}], "factor"),
-        ([{"low": 1, "n": 1, "at_most": 99}], "'n' is a Whole"),
+        ([{"low": 1, "n": 1, "at_most": 99}], "'n' has a range of type Int"),
         ([{"low": 1e304, "at_most": 1e308}], "add up to more"),
         ([{"low": 1, "at_most": 3}], "start must satisfy"),
     ],

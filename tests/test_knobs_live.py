@@ -12,8 +12,9 @@ import pytest
 import belated as bl
 from belated.kernels.knobs import comparing
 from belated.kernels.knobs import layout as L
-from belated.knobs import Among, Knobs, Whole
+from belated.knobs import Knobs
 from belated.knobs.page import page_of
+from belated.ranges import Categories, Int
 from conftest import calls_leaves
 from test_knobs import ONE, THREE, bowl
 
@@ -55,7 +56,7 @@ def test_steps_count_from_what_was_really_played() -> None:
 @pytest.mark.parametrize(("step", "levels"), [(0.17, 1), (0.25, 2), (0.3, 3), (0.01, 1)])
 def test_levels_are_within_the_largest_step(step: float, levels: int) -> None:
     """A step that is no whole number of levels is rounded down, but there is always one."""
-    knobs = Knobs({"x": Whole(0, 10), "y": Among(list("abcdefghijk"))}, max_step=step)
+    knobs = Knobs({"x": Int(0, 10), "y": Categories(list("abcdefghijk"))}, max_step=step)
     before = (5, 5)
     moved = set()
     for _ in range(25):
@@ -177,7 +178,7 @@ def test_a_replay_compares_nothing(tmp_path: Path) -> None:
         told = model.report().comparison
         assert told is not None
         assert told.start_rounds + told.learner_rounds == 12
-        other = store.replay("m", Knobs(ONE, holdout=0.5, seed=1)).report()
+        other = store.rebuild("m", Knobs(ONE, holdout=0.5, seed=1)).report()
     assert other.observed == 12
     assert other.comparison is not None
     assert other.comparison is not None

@@ -86,7 +86,9 @@ def test_rounds_of_the_start_are_counted_apart_where_settings_are_held() -> None
 
 
 def test_a_page_says_what_was_measured_and_what_is_thought(tmp_path: Path) -> None:
-    knobs = bl.Knobs({"x": (-1, 1), "y": bl.Whole(-2, 2)}, start={"x": 0.9, "y": 2}, holdout=0.3)
+    knobs = bl.Knobs(
+        {"x": (-1, 1), "y": bl.ranges.Int(-2, 2)}, start={"x": 0.9, "y": 2}, holdout=0.3
+    )
     _played(knobs, 150)
     page = page_of(knobs)
     assert "Measured: the learner is better than the start" in page.lead
@@ -97,7 +99,9 @@ def test_a_page_says_what_was_measured_and_what_is_thought(tmp_path: Path) -> No
 
 
 def test_pages_before_there_is_anything_to_say() -> None:
-    knobs = bl.Knobs({"<b>size": bl.Among(["small", "large"]), "time": bl.Log(0.1, 5.0)})
+    knobs = bl.Knobs(
+        {"<b>size": bl.ranges.Categories(["small", "large"]), "time": bl.ranges.Log(0.1, 5.0)}
+    )
     assert "Too few costs" in page_of(knobs).lead
     assert "holdout=0.1" in page_of(knobs).lead
     knobs.revert()

@@ -16,6 +16,7 @@ import pytest
 from numpy.typing import NDArray
 
 import belated as bl
+from adaptive import least_wait
 from belated.errors import AlreadyObserved, BadFeedback, SnapshotError, SpecError, UnknownTicket
 from belated.kernels import jit
 from belated.kernels.linear import layout as lm
@@ -32,7 +33,7 @@ from sealing import header_of, rewritten
 
 Array = NDArray[np.float64]
 BITS = 6
-WAITS: list[Any] = ["skip", None, 5]
+WAITS: list[Any] = ["adaptive", None, {"predictions": 5}]
 
 
 def label_of(kind: str, rng: np.random.Generator, signal: float) -> float:
@@ -104,8 +105,8 @@ class Log:
 def test_replay_equals_live(kind: Any, wait: Any) -> None:
     log = Log(kind)
     one, other = (
-        LinearModel(kind, bits=BITS, wait=wait, patience=0),
-        LinearModel(kind, bits=BITS, wait=wait, patience=0),
+        LinearModel(kind, bits=BITS, wait=wait),
+        LinearModel(kind, bits=BITS, wait=wait),
     )
     values = log.live(one)
     replayed = other.replay(log.sparse, log.labels, log.timeline, weights=log.weights)
@@ -134,7 +135,10 @@ def test_replay_in_parts_equals_live(kind: Any) -> None:
 @pytest.mark.parametrize("kind", LOSSES)
 def test_batches_equal_live(kind: Any) -> None:
     log = Log(kind, 90)
-    one, other = LinearModel(kind, bits=BITS, wait=30), LinearModel(kind, bits=BITS, wait=30)
+    one, other = (
+        LinearModel(kind, bits=BITS, wait={"predictions": 30}),
+        LinearModel(kind, bits=BITS, wait={"predictions": 30}),
+    )
     for begin in range(0, 90, 30):
         tickets, values = other.predict_many(log.rows[begin : begin + 30])
         assert [tuple(one.predict(row)) for row in log.rows[begin : begin + 30]] == list(
@@ -306,7 +310,7 @@ def test_links() -> None:
 
 
 def test_an_unknown_way_to_give_up_gives_up_on_nothing() -> None:
-    model = LinearModel(bits=2, wait=2)
+    model = LinearModel(bits=2, wait={"predictions": 2})
     model._memory.n[N.GIVES_UP] = 7
     for _ in range(10):
         model.predict([1.0])
@@ -441,7 +445,7 @@ def test_the_best_expert_gets_the_weight() -> None:
 
 
 @pytest.mark.parametrize(
-    ("patience", "silence"),
+    ("least", "silence"),
     [
         (0, None),
         (60, 0.0),
@@ -450,12 +454,17 @@ def test_the_best_expert_gets_the_weight() -> None:
     ],
 )
 def test_gives_up_on_the_same_tickets_as_the_slow_version(
-    patience: int, silence: float | None
+    least: int, silence: float | None
 ) -> None:
     """Some labels come soon, a few late, and a third never; later on they take twice as long."""
-    rng = np.random.default_rng(patience)
-    model = LinearModel("squared", bits=2, patience=patience, silence=silence)
-    slow = NaiveLinear("squared", patience=patience, silence=silence)
+    with least_wait(least):
+        _check_given_up(least, silence)
+
+
+def _check_given_up(least: int, silence: float | None) -> None:
+    rng = np.random.default_rng(least)
+    model = LinearModel("squared", bits=2, silence=silence)
+    slow = NaiveLinear("squared", patience=least, silence=silence)
     due: dict[int, list[int]] = {}
     gone = 0
     for t in range(1500):
@@ -473,20 +482,18 @@ def test_gives_up_on_the_same_tickets_as_the_slow_version(
         if t % 400 == 0:
             model = LinearModel.restore(model.snapshot())
     report = model.report()
-    assert report.late == gone > 0 or patience == 60
+    assert report.late == gone > 0 or least == 60
     assert (report.settled if silence == 0.0 else report.skipped) > 200
 
 
-def test_nothing_is_given_up_before_the_patience_ends() -> None:
+def test_nothing_is_given_up_before_the_least_wait() -> None:
     """The ages are looked at before predictions 256, 512, ...; one label at the age 0 is enough.
 
     But only as soon as tickets have been watched for ten times as long.
     """
-    model, patient, deaf = (
-        LinearModel(bits=2, patience=30),
-        LinearModel(bits=2),
-        LinearModel(bits=2, patience=30),
-    )
+    with least_wait(30):
+        model, deaf = LinearModel(bits=2), LinearModel(bits=2)
+    patient = LinearModel(bits=2)
     for each in (model, patient):
         each.observe(each.predict([1.0]).ticket, 1.0)
         for _ in range(511):
@@ -503,7 +510,7 @@ def test_nothing_is_given_up_before_the_patience_ends() -> None:
 @pytest.mark.compiled
 @pytest.mark.needs_compiler
 @pytest.mark.parametrize("delay", [5000, pytest.param(9000, marks=pytest.mark.slow)])
-def test_labels_that_all_take_longer_than_the_patience_are_learned(delay: int) -> None:
+def test_labels_that_all_take_longer_than_the_least_wait_are_learned(delay: int) -> None:
     """Some come at once. The model gives up after 1,024 once it has watched ten times as long."""
     count = 3 * delay
     delays = np.where(np.arange(count) % 4, delay, 0)
@@ -517,7 +524,7 @@ def test_labels_that_all_take_longer_than_the_patience_are_learned(delay: int) -
 def test_replay_passes_over_labels_of_what_is_forgotten() -> None:
     """A fixed wait gives up on all of them, and remembers 900 and a few."""
     count = 4000
-    model = LinearModel(bits=2, wait=2)
+    model = LinearModel(bits=2, wait={"predictions": 2})
     model.replay(np.ones((count, 1)), np.ones(count), bl.Timeline.from_delays(np.full(count, 2000)))
     assert (model.rounds, model.report().observed, model.report().late) == (count, 0, 0)
     with pytest.raises(AlreadyObserved, match="given up on long ago"):
@@ -526,7 +533,8 @@ def test_replay_passes_over_labels_of_what_is_forgotten() -> None:
 
 def test_labels_that_came_too_late_lengthen_the_wait() -> None:
     """What is given up on is remembered, so that its age still counts."""
-    model = LinearModel(bits=2, patience=30)
+    with least_wait(30):
+        model = LinearModel(bits=2)
     for t in range(2000):
         model.predict([1.0])
         if t == 0:
@@ -541,7 +549,7 @@ def test_labels_that_came_too_late_lengthen_the_wait() -> None:
 
 
 def test_a_fixed_wait() -> None:
-    model = LinearModel(bits=2, wait=3)
+    model = LinearModel(bits=2, wait={"predictions": 3})
     for _ in range(4):
         model.predict([1.0])
     assert model.open == 4
@@ -579,7 +587,7 @@ def test_closing_without_a_label_leaves_no_trace_but_the_count() -> None:
 
 
 def test_cancelling_a_skipped_ticket_forgets_it() -> None:
-    model = LinearModel(bits=2, wait=0)
+    model = LinearModel(bits=2, wait={"predictions": 0})
     model.predict([1.0])
     model.predict([1.0])
     model.cancel(0)
@@ -730,7 +738,14 @@ SETTINGS: list[tuple[dict[str, Any], str]] = [
     ({"l2": INF}, "l2 must be a finite number"),
     ({"l2": None}, "l2 must be a finite number"),
     ({"intercept": 1}, "intercept must be True or False"),
-    ({"wait": "Skip"}, "wait must be 'skip', None or a whole number"),
+    ({"wait": "skip"}, 'wait must be .*; "skip" is now called "adaptive"'),
+    ({"wait": 5}, r'.*a number of predictions is \{"predictions": 5\}'),
+    ({"wait": np.int64(5)}, r'.*a number of predictions is \{"predictions": 5\}'),
+    ({"wait": {"predictions": -1}}, ".*whole number from 0"),
+    ({"wait": {"predictions": 2.0}}, ".*whole number from 0"),
+    ({"wait": {"predictions": True}}, ".*whole number from 0"),
+    ({"wait": {"rounds": 2}}, ".*whole number from 0"),
+    ({"deadline": {"predictions": -1}}, ".*whole number from 0"),
     ({"wait": -1}, "wait"),
     ({"wait": True}, "wait"),
     ({"wait": 2.0}, "wait"),
@@ -818,10 +833,10 @@ def test_labels_that_are_not_observed_may_be_anything() -> None:
 @pytest.mark.parametrize("kind", ["squared", "logistic"])
 def test_restored_models_go_on(kind: Any, wait: Any) -> None:
     log = Log(kind, 80)
-    whole = LinearModel(kind, bits=BITS, wait=wait, patience=0, l1=0.01)
+    whole = LinearModel(kind, bits=BITS, wait=wait, l1=0.01)
     values = log.live(whole)
     for cut in range(0, log.events.size, 29):
-        model = LinearModel(kind, bits=BITS, wait=wait, patience=0, l1=0.01)
+        model = LinearModel(kind, bits=BITS, wait=wait, l1=0.01)
         first = log.live(model, log.events[:cut])
         blob = model.snapshot()
         restored = LinearModel.restore(blob)

@@ -502,7 +502,7 @@ def test_bad_starts_are_refused() -> None:
         ),
         (lambda b: b.observe(7, [0.1] * 3), UnknownTicket, "tickets so far: 0 to 1"),
         (lambda b: b.cancel(7), UnknownTicket, "cancel: ticket 7 was never handed out"),
-        (lambda b: b.observe("a", [0.1] * 3), UnknownTicket, "a ticket is an int, got 'a'"),
+        (lambda b: b.observe("a", [0.1] * 3), UnknownTicket, "no open ticket has the key 'a'"),
         (lambda b: b.observe(0, [0.1] * 3), AlreadyObserved, "ticket 0 was answered or cancelled"),
         (lambda b: b.observe(1, [0.1] * 2), BadFeedback, r"shape \(3,\), got \(2,\)"),
         (lambda b: b.observe(1, np.zeros(2)), BadFeedback, r"shape \(3,\), got \(2,\)"),

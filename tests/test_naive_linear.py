@@ -360,7 +360,7 @@ def test_ages_by_hand() -> None:
     So 127 labels came at age 2 and none at age 3; 226 tickets are ten times as old, of which 129 in
     256 had none by then, and 0 + 1 is below 1/50 of those.
     """
-    model = NaiveLinear(wait="skip")
+    model = NaiveLinear(wait="adaptive")
     for t in range(260):
         if t <= 257:
             assert model.given_up == (set(range(1, 253, 2)) if t == 257 else set())
@@ -373,7 +373,7 @@ def test_ages_by_hand() -> None:
 
 def test_ages_that_forbid_giving_up() -> None:
     """With one label in 100 at the age of 200, no younger ticket may be given up on."""
-    model = NaiveLinear(wait="skip")
+    model = NaiveLinear(wait="adaptive")
     for t in range(2561):
         model.predict([(0, 1.0)])
         if t >= 2 and t % 2 == 0 and (t - 2) % 100:
@@ -387,7 +387,9 @@ def test_ages_that_forbid_giving_up() -> None:
 @pytest.mark.parametrize("wait", [0, 1, 3])
 def test_fixed_wait(wait: int) -> None:
     """A label is used if at most w predictions were made after its own."""
-    assert closed_before(NaiveLinear(wait=wait), 9) == {s: s + wait + 1 for s in range(8 - wait)}
+    assert closed_before(NaiveLinear(wait={"predictions": wait}), 9) == {
+        s: s + wait + 1 for s in range(8 - wait)
+    }
 
 
 def test_waiting_for_ever() -> None:
@@ -395,7 +397,7 @@ def test_waiting_for_ever() -> None:
 
 
 def test_late_labels_are_refused_once_and_change_nothing() -> None:
-    model = NaiveLinear("squared", wait=2)
+    model = NaiveLinear("squared", wait={"predictions": 2})
     for _ in range(4):
         model.predict([(0, 1.0)])
     assert model.given_up == {0}
@@ -595,7 +597,7 @@ class Settings:
 
     loss: NaiveLoss
     penalties: tuple[float, float] = (0.0, 0.0)
-    wait: Wait = "skip"
+    wait: Wait = "adaptive"
     intercept: bool = True
 
     def naive(self) -> NaiveLinear:
@@ -624,7 +626,6 @@ class Settings:
             l2=l2,
             intercept=self.intercept,
             wait=self.wait,
-            patience=0,
         )
 
 
@@ -673,7 +674,7 @@ def check_same(chosen: Settings, log: Log) -> bool:
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=loss_name)
-@pytest.mark.parametrize("wait", ["skip", None])
+@pytest.mark.parametrize("wait", ["adaptive", None])
 @pytest.mark.parametrize("penalties", [(0.0, 0.0), (0.02, 0.0), (0.0, 0.1), (0.01, 0.1)], ids=str)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_fast_model_equals_the_slow_one(
@@ -691,7 +692,7 @@ def test_fast_model_equals_the_slow_one_with_a_fixed_wait(wait: int) -> None:
     for loss in LOSSES:
         for seed in range(3 if everything() else 1):
             log = random_log(loss.kind, seed, rounds=60, weighted=True)
-            check_same(Settings(loss, wait=wait), log)
+            check_same(Settings(loss, wait={"predictions": wait}), log)
 
 
 def test_most_logs_are_the_same_to_ten_digits() -> None:
@@ -728,7 +729,7 @@ def test_fast_model_equals_the_slow_one_on_any_small_log(data: st.DataObject) ->
     chosen = Settings(
         loss=data.draw(st.sampled_from(LOSSES)),
         penalties=data.draw(st.sampled_from([(0.0, 0.0), (0.05, 0.0), (0.0, 0.3), (0.02, 0.2)])),
-        wait=data.draw(st.sampled_from(["skip", None, 0, 3])),
+        wait=data.draw(st.sampled_from(["adaptive", None, {"predictions": 0}, {"predictions": 3}])),
         intercept=data.draw(st.booleans()),
     )
     check_same(chosen, data.draw(small_logs(chosen.loss.kind)))

@@ -57,7 +57,9 @@ def test_few_tickets_are_mixed_and_many_keep_their_age() -> None:
 def test_a_file_is_learned_the_same_however_it_is_sorted(loss: Any, silence: Any) -> None:
     x, y = _rows(60)
     y = y if loss == "squared" else (y > 0.0).astype(float)
-    models = [LinearModel(loss, bits=3, silence=silence, wait=40) for _ in range(4)]
+    models = [
+        LinearModel(loss, bits=3, silence=silence, wait={"predictions": 40}) for _ in range(4)
+    ]
     orders = [np.argsort(y), np.arange(60), np.argsort(-x[:, 0])]
     for model, order in zip(models[1:], orders, strict=True):
         tickets, _ = model.predict_many(x)
@@ -108,7 +110,7 @@ def test_a_store_logs_labels_as_they_were_learned(tmp_path: Path) -> None:
         told = [line.ticket for line in store.log("m") if line.verb == "observe"]
         assert told == [*learning_order(list(range(20))), *range(39, 19, -1)]
         assert model.snapshot() == twin.snapshot()
-        assert store.replay("m", LinearModel(bits=3)).snapshot() == twin.snapshot()
+        assert store.rebuild("m", LinearModel(bits=3)).snapshot() == twin.snapshot()
         store.compact("m")
     with bl.open(tmp_path / "a.store") as store:
         assert store.model("m").snapshot() == twin.snapshot()

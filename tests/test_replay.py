@@ -98,7 +98,7 @@ def test_our_predictions_are_those_of_the_live_model(found: Replay) -> None:
 def test_a_wait_beyond_all_delays_is_waiting_for_ever() -> None:
     log = small(lost=0.0)
     longest = int(log.timeline.delay.max())
-    found = replay(log, wait=longest)
+    found = replay(log, wait={"predictions": longest})
     model = LinearModel("squared", wait=None)
     rows = [log.row(i) for i in range(len(log))]
     assert log.target is not None
@@ -274,7 +274,7 @@ def test_rows_in_any_order_are_replayed_in_the_order_of_time(found: Replay) -> N
 
 def test_the_first_predictions_are_those_of_the_whole_log(found: Replay) -> None:
     """Nothing from later is used, by methods that are not tuned."""
-    few = replay(small(), first=150, wait=found.wait)
+    few = replay(small(), first=150, wait={"predictions": found.wait})
     assert few.rounds == 150
     assert "(the first of 400)" in summary(few)
     for name in (OURS, AT_ONCE, WAITING, MEAN):
@@ -385,7 +385,7 @@ def test_missing_columns_are_named() -> None:
     with pytest.raises(LogError, match="no answered row with a target"):
         replay(nothing, "y")
     with pytest.raises(SpecError, match="wait must be"):
-        replay(small(), wait=-1)
+        replay(small(), wait={"predictions": -1})
 
 
 def test_a_log_without_features_is_predicted_by_its_bias() -> None:
@@ -537,7 +537,10 @@ def test_the_best_wait_is_the_best_of_several(found: Replay) -> None:
     assert "that turns out best of" in best.about
     forever = found.methods[FOREVER]
     assert forever.used == found.counted
-    assert (forever.predictions == replay(small(), wait=10**6).methods[WAITING].predictions).all()
+    assert (
+        forever.predictions
+        == replay(small(), wait={"predictions": 10**6}).methods[WAITING].predictions
+    ).all()
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])

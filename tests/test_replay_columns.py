@@ -437,7 +437,7 @@ def test_silence_that_cannot_be_is_refused() -> None:
     with pytest.raises(LogError, match="a deadline says when silence is an answer"):
         replay(conversions(), "y", deadline=20)
     with pytest.raises(LogError, match="give no wait beside it"):
-        replay(conversions(), "y", silence=0, wait=3)
+        replay(conversions(), "y", silence=0, wait={"predictions": 3})
     with pytest.raises(LogError, match="every label counts once"):
         replay(conversions(), "y", silence=0, weight="size", on_bad="skip")
     with pytest.raises(LogError, match="here a number, got 'no sale'"):

@@ -72,13 +72,13 @@ def test_a_lost_ticket_is_unknown_after_a_restart(kind: Kind, tmp_path: Path) ->
 
 
 @each
-def test_a_file_with_a_key(kind: Kind, tmp_path: Path) -> None:
+def test_a_file_with_a_secret(kind: Kind, tmp_path: Path) -> None:
     thing, path = lived(kind), tmp_path / "file"
-    thing.save(path, key=b"secret")
-    assert kind.of.load(path, key=b"secret").snapshot() == thing.snapshot()
-    for key in (None, b"other"):
-        with pytest.raises(SnapshotError, match="key"):
-            kind.of.load(path, key=key)
+    thing.save(path, secret=b"secret")
+    assert kind.of.load(path, secret=b"secret").snapshot() == thing.snapshot()
+    for secret in (None, b"other"):
+        with pytest.raises(SnapshotError, match="secret"):
+            kind.of.load(path, secret=secret)
 
 
 @each

@@ -23,7 +23,7 @@ pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 import belated as bl
 from belated.cli import main
 from belated.errors import LogError, ServiceError, SpecError
-from belated.knobs.ranges import Span
+from belated.ranges import Span
 from belated.service import Limits, Server, Settings, evaluating, tokens
 from belated.service.calls import VERBS, members
 from belated.service.forwarding import Forwarding, Unreachable
@@ -38,8 +38,8 @@ from service_calls import CHOOSER, LINEAR, Caller, fill, serving
 KNOBS = {
     "knobs": {
         "price": [10, 200],
-        "retries": {"type": "Whole", "low": 0, "high": 6},
-        "size": {"type": "Among", "values": ["small", "large"]},
+        "retries": {"type": "Int", "low": 0, "high": 6},
+        "size": {"type": "Categories", "values": ["small", "large"]},
     },
     "context": {"hour": [0, 24], "device": ["phone", "desktop", "other"]},
     "deadline": 100,
@@ -61,37 +61,6 @@ def outcomes(answer: Any) -> list[str]:
 
 
 # --- Models ---------------------------------------------------------------------------------------
-
-
-def test_keys_that_are_numbers_are_answered(tmp_path: Path) -> None:
-    with bl.open(tmp_path / "test.db") as store:
-        for name, key in (("numbers", 7), ("texts", "7")):
-            made = store.model(name, bl.LinearModel("squared", bits=8, wait=None))
-            made.predict({"a": 1.0}, key=key)
-    with serving(tmp_path) as ask:
-
-        def hear(name: str, **item: Any) -> Any:
-            found = ask("POST", f"/models/{name}/observe", {"value": 1.0, **item})
-            return found.body.get("outcome") or found.body["error"]["code"]
-
-        asked = ask("POST", "/models/numbers/predict", {"features": {"a": 1.0}, "key": "b"})
-        for _ in range(6):
-            ask("POST", "/models/numbers/predict", {"features": {"a": 1.0}})
-        last = ask("POST", "/models/numbers/predict", {"features": {"a": 1.0}}).body["ticket"]
-        assert last.startswith("8.")
-        assert hear("numbers", ticket=asked.body["ticket"]) == "applied"
-        assert hear("numbers", key=8) == "unknown_ticket"  # which is a ticket, and no key
-        assert hear("numbers", key=True) == "bad_request"
-        assert hear("numbers", key=7) == "applied"
-        assert hear("numbers", key=7) == "duplicate"
-        assert hear("numbers", key="b") == "duplicate"
-        assert ask("GET", "/models/numbers").body["open"] == 7
-        assert hear("texts", key=0) == "unknown_ticket"
-        assert hear("texts", key=7) == "unknown_ticket"
-        assert ask("GET", "/models/texts").body["open"] == 1
-        client = bl.Client(ask.server.url, ask.token or "")
-        with client, pytest.raises(ServiceError, match="no open ticket"):
-            client.model("texts").observe(0, 1.0)
 
 
 def test_models_are_made_listed_shown_and_deleted(ask: Caller) -> None:
@@ -150,16 +119,16 @@ def test_knobs_are_turned_held_and_let_go(tmp_path: Path) -> None:
         late = ask("POST", "/models/timed/observe", {"key": "t", "value": 2})  # now, long after
         assert late.body == {"outcome": "late"}
         assert ask("GET", "/models/timed/report").body["settled"] == 1
-        first = model.ask({"hour": 7, "device": "phone"}, key="a")
+        first = model.predict(context={"hour": 7, "device": "phone"}, key="a")
         assert first.setting.keys() == {"price", "retries", "size"}
-        second = model.ask(key="b")
+        second = model.predict(key="b")
         real = {"price": 20.5, "retries": 2, "size": "large"}
         assert model.played("a", real) == "applied"
         assert model.revise("a", 2.0) == "applied"
         with pytest.raises(ServiceError, match="inside of the range"):
             model.played("b", {**real, "price": 1000})
         with pytest.raises(ServiceError) as caught:
-            model.ask({"hour": "x"})
+            model.predict(context={"hour": "x"})
         assert caught.value.code == "bad_features"
         assert model.observe("a", 1.5) == "applied"
         assert model.cancel(ticket=second.ticket) == "applied"
@@ -201,9 +170,9 @@ def test_ranges_and_deadlines_of_knobs_are_read_as_they_are_meant() -> None:
     }
     settings = made("Knobs", told, 7, Limits()).settings
     assert settings.context == {
-        "country": bl.Among(["PT", "NO"]),
+        "country": bl.ranges.Categories(["PT", "NO"]),
         "hour": Span(0, 24),
-        "day": bl.Among([1, 2, 3]),
+        "day": bl.ranges.Categories([1, 2, 3]),
     }
     assert (
         settings.deadline == made("Knobs", {**told, "deadline": 100}, 7, Limits()).settings.deadline
@@ -268,27 +237,26 @@ def test_what_cannot_be_a_model_is_refused(ask: Caller, body: Any) -> None:
 def test_other_settings_are_built_from_the_log(ask: Caller) -> None:
     ask("POST", "/models", {"name": "old", "kind": "LinearModel", "settings": LINEAR})
     ask("POST", "/models/old/predict", {"items": [{"features": {"x": 1.0}}] * 3})
-    built = ask("POST", "/models/old/replay", {"settings": {"loss": "squared", "bits": 9}})
+    built = ask("POST", "/models/old/rebuild", {"settings": {"loss": "squared", "bits": 9}})
     assert (built.status, built.body["rounds"], built.body["settings"]["bits"]) == (200, 3, 9)
-    copy = ask("POST", "/models/old/replay", {"settings": LINEAR, "to": "new"})
+    copy = ask("POST", "/models/old/rebuild", {"settings": LINEAR, "to": "new"})
     assert (copy.body["name"], copy.body["rounds"]) == ("new", 3)
     for name in ("old", "new"):
         assert ask("DELETE", f"/models/{name}").status == 204
 
 
-def test_a_replay_that_says_nothing_makes_a_model_of_defaults(ask: Caller) -> None:
+def test_a_rebuild_that_says_nothing_keeps_all_settings(ask: Caller) -> None:
     ask("POST", "/models", {"name": "plain", "kind": "LinearModel", "settings": LINEAR})
     ask("POST", "/models/plain/predict", {"features": {"x": 1.0}})
-    ask("POST", "/models", {"name": "fresh", "kind": "LinearModel"})
-    defaults = ask("GET", "/models/fresh").body["settings"]
-    assert defaults["bits"] != LINEAR["bits"]
-    built = ask("POST", "/models/plain/replay", {})
-    assert (built.status, built.body["rounds"]) == (200, 1)
-    assert built.body["settings"] == defaults
-    described = ask("GET", "/openapi.json").body["components"]["schemas"]["Replay"]
-    assert "{} makes a model of defaults" in described["description"]
-    for name in ("plain", "fresh"):
-        ask("DELETE", f"/models/{name}")
+    before = ask("GET", "/models/plain").body["settings"]
+    bodies: list[dict[str, Any]] = [{}, {"settings": {}}]
+    for body in bodies:
+        built = ask("POST", "/models/plain/rebuild", body)
+        assert (built.status, built.body["rounds"]) == (200, 1)
+        assert built.body["settings"] == before
+    described = ask("GET", "/openapi.json").body["components"]["schemas"]["Rebuild"]
+    assert "keep their values" in described["description"]
+    ask("DELETE", "/models/plain")
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "GZIP", "br", "identity, gzip", "zstd"])

@@ -28,7 +28,7 @@ def outcomes(ask: Caller, verb: str, items: list[dict[str, Any]]) -> list[str]:
 def test_a_key_that_was_answered_by_its_ticket_was_answered(tmp_path: Path, kind: str) -> None:
     verb, item = asking(kind)
     value = VALUES.get(kind, 0.5)
-    keys: list[Any] = [*(f"k{i}" for i in range(MANY)), *range(5)]
+    keys: list[Any] = [f"k{i}" for i in range(MANY)] + [f"{i}" for i in range(5)]
     with serving(tmp_path) as ask:
         ask("POST", "/models", {"name": "m", "kind": kind, "settings": MODELS[kind]})
         asked = [{**item, "key": key} for key in (*keys, "cancelled", "again", "open")]
@@ -49,7 +49,7 @@ def test_a_key_that_was_answered_by_its_ticket_was_answered(tmp_path: Path, kind
         assert set(outcomes(ask, "observe", again)) == {"duplicate"}
         if kind != "Learner":  # whose spec may have no other settings
             settings = ask("GET", "/models/m").body["settings"]
-            assert ask("POST", "/models/m/replay", {"settings": settings}).status == 200
+            assert ask("POST", "/models/m/rebuild", {"settings": settings}).status == 200
             assert set(outcomes(ask, "observe", again)) == {"duplicate"}
         both = [{"key": key, "value": value} for key in ("again", "open", "never")]
         assert outcomes(ask, "observe", both) == ["applied", "applied", "unknown"]
@@ -77,7 +77,7 @@ def test_what_is_remembered_of_keys_is_bounded() -> None:
     answered.close_ticket(3)
     assert "open" in answered
     for ticket in range(30_000):
-        answered.close(ticket)
+        answered.close(f"{ticket}")
     assert len(answered._closed) == 20_000
     assert "open" not in answered
 

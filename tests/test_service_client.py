@@ -71,9 +71,9 @@ def test_choices(client: bl.Client) -> None:
 def test_every_kind_is_asked_and_looked_at(ask: Caller, client: bl.Client) -> None:
     spec = json.loads(bl.FirstOrder(bl.PFTRL(bl.Ball(2), bl.rates.Tight(1.0))).to_json())
     learner = client.create("learner", "Learner", spec=spec)
-    ticket, x = learner.decide(key=3)
+    ticket, x = learner.decide(key="3")
     assert (ticket[:2], len(x)) == ("0.", 2)
-    assert learner.observe(3, [0.5, 0.5]) == "applied"
+    assert learner.observe("3", [0.5, 0.5]) == "applied"
     value = client.create("peeked", "LinearModel", bits=8)
     assert value.peek({"a": 1.0}) == value.peek([1.0]) == {"value": value.predict([1.0]).value}
     layout = client.model("layout")
@@ -304,9 +304,9 @@ def test_clients_send_numbers_of_numpy_as_numbers(ask: Caller) -> None:
         for features in (row, np.array([0.5, 1.0], np.float32), [np.float16(1.0)]):
             assert model.predict(features, key="of NumPy").ticket  # type: ignore[arg-type]
             assert model.observe("of NumPy", np.float32(2.0)) == "applied"
-        said = model.many("predict", [{"features": row, "key": np.int64(7)}])
+        said = model.many("predict", [{"features": row, "key": np.str_("7")}])
         assert said[0]["outcome"] == "applied"
-        assert model.observe(7, np.int32(1)) == "applied"
+        assert model.observe("7", np.int32(1)) == "applied"
         with pytest.raises(TypeError, match="JSON has no set"):
             model.predict({"a": {1}})
         with pytest.raises(TypeError, match="JSON has no datetime"):
@@ -327,8 +327,8 @@ def test_what_an_outbox_cannot_send_is_told_where_it_is_put_in() -> None:
                 outbox.put("observe", "a", wrong)
         outbox.put("observe", "b", value)
         value[0] = 7.0  # what was put in is what is sent
-        outbox.put("observe", 3, np.float32(0.5))
-    assert sent == [{"key": "b", "value": [1.0, 2.0]}, {"key": 3, "value": 0.5}]
+        outbox.put("observe", "3", np.float32(0.5))
+    assert sent == [{"key": "b", "value": [1.0, 2.0]}, {"key": "3", "value": 0.5}]
     assert outbox.outcomes == {"applied": 2}
 
 

@@ -79,7 +79,7 @@ def test_times_are_refused_where_predictions_are_counted(ask: Caller, kind: str)
 
 @pytest.mark.parametrize("kind", SETTINGS)
 @pytest.mark.parametrize("is_dated", [True, False])
-def test_a_replay_to_predictions_leaves_times_out(ask: Caller, kind: str, is_dated: bool) -> None:
+def test_a_rebuild_to_predictions_leaves_times_out(ask: Caller, kind: str, is_dated: bool) -> None:
     name = f"timed-{kind}-{is_dated}"
     path = make(ask, name, kind, "P300D")
     for number in range(10):
@@ -91,26 +91,26 @@ def test_a_replay_to_predictions_leaves_times_out(ask: Caller, kind: str, is_dat
         said = ask("POST", f"{path}/observe", {"key": f"k{number}", "value": 1, **at})
         assert said.body["outcome"] == "applied"
     settings = {**SETTINGS[kind], "deadline": {"predictions": 5}}
-    built = ask("POST", f"{path}/replay", {"settings": settings, "to": f"{name}-5"})
+    built = ask("POST", f"{path}/rebuild", {"settings": settings, "to": f"{name}-5"})
     assert built.body["settings"]["deadline"] == {"predictions": 5}
     assert late_in(ask.server.hub.models[f"{name}-5"].state) == 4
     assert ask("POST", f"{path}-5/{verb_of(kind)}", {**ITEM[kind], "at": START}).status == 422
     assert ask("POST", f"{path}-5/{verb_of(kind)}", {**ITEM[kind], "key": "new"}).status == 200
 
 
-def test_a_replay_to_predictions_is_refused_where_they_would_be_seconds(ask: Caller) -> None:
+def test_a_rebuild_to_predictions_is_refused_where_they_would_be_seconds(ask: Caller) -> None:
     path = make(ask, "dated", "LinearModel", None)
     for number in range(3):
         item = {"features": {"a": 1.0}, "key": f"k{number}", "at": START + number * DAY}
         assert ask("POST", f"{path}/predict", item).status == 200
     for to in ("dated", "dated-2"):
         settings = {"bits": 8, "deadline": {"predictions": 5}}
-        refused = ask("POST", f"{path}/replay", {"settings": settings, "to": to})
+        refused = ask("POST", f"{path}/rebuild", {"settings": settings, "to": to})
         assert (refused.status, refused.body["error"]["code"]) == (409, "has_times")
     assert ask("GET", path).body["settings"]["deadline"] is None
     assert ask("GET", "/models/dated-2").status == 404
     settings = {"bits": 8, "deadline": "P2D"}
-    assert ask("POST", f"{path}/replay", {"settings": settings}).body["open"] == 3
+    assert ask("POST", f"{path}/rebuild", {"settings": settings}).body["open"] == 3
 
 
 @pytest.mark.parametrize("kind", ["LinearModel", "Chooser", "Knobs", "Intervals"])
@@ -134,12 +134,12 @@ def test_times_of_python_go_on_in_their_unit(tmp_path: Path, kind: str) -> None:
             assert ask("POST", "/models", again).status == (409 if kind == "Knobs" else 200)
         refused = ask("POST", "/models", {**again, "name": "new"})
         assert (refused.status, "predictions" in refused.body["error"]["message"]) == (422, True)
-        replayed = ask("POST", "/models/days/replay", {"settings": about["settings"], "to": "more"})
-        assert replayed.body["settings"]["deadline"] == {"units": 7}
+        rebuilt = ask("POST", "/models/days/rebuild", {"settings": about["settings"], "to": "more"})
+        assert rebuilt.body["settings"]["deadline"] == {"units": 7}
         for deadline, code in (({"predictions": 7}, "has_times"), ("PT7S", None)):
             settings = {**about["settings"], "deadline": deadline}
             body = {"settings": settings, "to": f"other-{code}"}
-            error = ask("POST", "/models/days/replay", body).body.get("error", {"code": None})
+            error = ask("POST", "/models/days/rebuild", body).body.get("error", {"code": None})
             assert error["code"] == code
         item = {**ITEM[kind], "at": 2.0}
         assert ask("POST", f"/models/days/{verb_of(kind)}", item).status == 200

@@ -285,7 +285,7 @@ def test_a_forwarded_request_that_is_too_old_is_refused(url: str) -> None:
         pair = Pair(url, url, held)
         call = pair.owner.call
         body: Any
-        for path, body in ((PREDICT, ROW), ("/models/m/tick", {}), ("/models/m/replay", {})):
+        for path, body in ((PREDICT, ROW), ("/models/m/tick", {}), ("/models/m/rebuild", {})):
             response = call("POST", path, body, Belated_Forwarded=f"{time.time() - 60.0}")
             assert (response.status, response.code) == (503, "too_late")
         assert call("POST", PREDICT, ROW, Belated_Forwarded="nonsense").status == 503

@@ -80,8 +80,8 @@ def test_faults_while_reading_are_no_conflicts(ask: Caller, fault: str) -> None:
     asked: tuple[tuple[str, str, Any], ...] = (
         ("GET", "/models/layout/export", None),
         ("GET", "/models/layout/evaluate", None),
-        ("POST", "/models/value/replay", {"settings": settings}),
-        ("POST", "/models/value/replay", {"settings": settings, "to": "copy"}),
+        ("POST", "/models/value/rebuild", {"settings": settings}),
+        ("POST", "/models/value/rebuild", {"settings": settings, "to": "copy"}),
         ("POST", "/models", {"name": "new", "kind": "LinearModel", "settings": LINEAR}),
         ("DELETE", "/models/value", None),
     )
@@ -136,7 +136,7 @@ def test_a_file_that_cannot_be_exported_is_no_conflict(
 
 
 def test_names_that_are_taken_are_conflicts(ask: Caller) -> None:
-    answer = ask("POST", "/models/value/replay", {"settings": LINEAR, "to": "layout"})
+    answer = ask("POST", "/models/value/rebuild", {"settings": LINEAR, "to": "layout"})
     assert told(answer) == (409, "name_taken")
 
 

@@ -126,5 +126,5 @@ def test_acknowledged_events_survive_kills_and_none_is_there_twice(
         for key, ticket in told.items():
             if ticket is not None:
                 assert model.ticket(key) == int(ticket.split(".")[0])
-        again = store.replay("value", bl.LinearModel("squared", bits=8, wait=None))
+        again = store.rebuild("value", bl.LinearModel("squared", bits=8, wait=None))
         assert again.snapshot() == model.snapshot()

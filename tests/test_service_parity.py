@@ -150,8 +150,7 @@ IN_PROCESS: dict[type, set[str]] = {  # what stays there, and why
     bl.Chooser: {"snapshot", "restore", "save", "load", "fresh", "ticket", "is_open"},
     bl.Knobs: {
         *("snapshot", "restore", "save", "load", "fresh", "ticket", "is_open"),
-        *("best", "tell"),  # peek, and observe
-        *("page", "run"),
+        *("best", "page", "run"),  # best is peek
     },
     bl.Learner: {"snapshot", "restore", "save", "load", "ticket", "is_open", "run"},
 }
@@ -172,8 +171,8 @@ def test_predictions_are_explained(client: Any) -> None:
     local = bl.LinearModel("squared", bits=8)
     for hour in range(40):
         row = {"hour": float(hour % 5), "town": "Oslo" if hour % 3 else "Lima"}
-        remote.predict(row, key=hour)
-        remote.observe(hour, 2.0 * (hour % 5))
+        remote.predict(row, key=f"{hour}")
+        remote.observe(f"{hour}", 2.0 * (hour % 5))
         local.observe(local.predict(row).ticket, 2.0 * (hour % 5))
     row = {"hour": 4, "town": "Oslo"}
     expected = local.explain(row)
@@ -202,10 +201,10 @@ def test_settings_are_expected_to_cost_something(client: Any) -> None:
     local = bl.Knobs({"x": (0, 1)}, seed=3)
     assert math.isnan(remote.expect({"x": 0.5}).cost)
     for turn in range(12):
-        assert remote.ask(key=turn).setting == local.ask(turn).setting
+        assert remote.predict(key=f"{turn}").setting == local.predict(key=f"{turn}").setting
         cost = float(turn % 4)
-        remote.observe(turn, cost)
-        local.observe(turn, cost)
+        remote.observe(f"{turn}", cost)
+        local.observe(f"{turn}", cost)
     assert tuple(remote.expect({"x": 0.25})) == tuple(local.expect({"x": 0.25}))
     with pytest.raises(ServiceError) as refused:
         remote.expect({"y": 1})
@@ -282,7 +281,7 @@ def test_every_verb_with_a_clock_takes_times(client: Any) -> None:
     assert layout.shown("k", at=START + timedelta(minutes=1)) == "applied"
     assert layout.observe("k", 1.0, at=START + timedelta(hours=2)) == "late"
     _, knobs = new(client, "Knobs", knobs={"x": [0, 1]}, deadline="1h")
-    knobs.ask(key="k", at=START)
+    knobs.predict(key="k", at=START)
     assert knobs.observe("k", 1.0, at=START + timedelta(hours=2)) == "late"
     _, ranges = new(client, "Intervals", deadline="1h", bits=8)
     ranges.predict([1.0], key="k", at=START)
@@ -315,8 +314,8 @@ def test_logs_go_from_one_model_to_another(ask: Caller, client: Any, tmp_path: P
     pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     name, remote = new(client, "LinearModel", bits=8)
     for number in range(20):
-        remote.predict([1.0, float(number % 3)], key=number)
-        remote.observe(number, 1.0)
+        remote.predict([1.0, float(number % 3)], key=f"{number}")
+        remote.observe(f"{number}", 1.0)
     remote.predict([2.0, 1.0], key="open")
     exported = remote.export()
     assert exported[:4] == b"PAR1"
@@ -328,10 +327,10 @@ def test_logs_go_from_one_model_to_another(ask: Caller, client: Any, tmp_path: P
     assert copy.peek([1.0, 1.0]) == remote.peek([1.0, 1.0])
     assert copy.observe("open", 3.0) == "applied"
     settings = copy.about()["settings"]
-    other = copy.replay(to=f"{name}-other", **{**settings, "bits": 9})
+    other = copy.rebuild(to=f"{name}-other", **{**settings, "bits": 9})
     assert other.about()["settings"]["bits"] == 9
     assert other.about()["rounds"] == 21
-    assert copy.replay(**settings).about()["settings"] == settings
+    assert copy.rebuild(**settings).about()["settings"] == settings
     with pytest.raises(ServiceError) as refused:
         client.load(name, exported)
     assert refused.value.code == "name_taken"
@@ -340,7 +339,7 @@ def test_logs_go_from_one_model_to_another(ask: Caller, client: Any, tmp_path: P
     assert (refused.value.status, refused.value.code) == (422, "bad_file")
 
 
-def test_imports_and_replays_that_are_sent_again_happen_once(ask: Caller) -> None:
+def test_imports_and_rebuilds_that_are_sent_again_happen_once(ask: Caller) -> None:
     pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     file = ask("GET", "/models/value/export").body
     first, again = (
@@ -351,10 +350,10 @@ def test_imports_and_replays_that_are_sent_again_happen_once(ask: Caller) -> Non
     other = ask.raw("POST", "/models/again/import", file + b"x", Idempotency_Key="i")
     assert (other.status, other.body["error"]["code"]) == (422, "other_request")
     body = {"settings": {"bits": 9}, "to": "again-9"}
-    said = [ask("POST", "/models/again/replay", body, Idempotency_Key="r") for _ in range(2)]
+    said = [ask("POST", "/models/again/rebuild", body, Idempotency_Key="r") for _ in range(2)]
     assert [each.status for each in said] == [200, 200]
     assert said[0].body == said[1].body
-    assert ask("POST", "/models/again/replay", body).body["error"]["code"] == "name_taken"
+    assert ask("POST", "/models/again/rebuild", body).body["error"]["code"] == "name_taken"
 
 
 def test_events_are_ranked_and_rewarded(client: Any) -> None:

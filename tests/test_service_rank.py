@@ -231,14 +231,14 @@ def test_what_is_no_list_is_refused_also_if_it_is_nothing(
     assert ask("POST", "/rank", {**RANK, "excludedActions": {}}).status == 422
 
 
-def test_a_replay_keeps_which_rewards_count_and_needs_silence_for_a_sum(ask: Caller) -> None:
+def test_a_rebuild_keeps_which_rewards_count_and_needs_silence_for_a_sum(ask: Caller) -> None:
     about = {"name": "sums", "kind": "Chooser", "settings": {"silence": 0, "bits": 8}}
     assert ask("POST", "/models", about).status == 201
     assert ask("PUT", "/models/sums/rewards", {"rewards": "sum"}).status == 200
-    refused = ask("POST", "/models/sums/replay", {"settings": {"bits": 8}})
+    refused = ask("POST", "/models/sums/rebuild", {"settings": {"silence": None}})
     assert (refused.status, refused.body["error"]["code"]) == (409, "no_silence")
     other = {"settings": about["settings"], "to": "more"}
-    assert ask("POST", "/models/sums/replay", other).body["rewards"] == "sum"
+    assert ask("POST", "/models/sums/rebuild", other).body["rewards"] == "sum"
     assert ask("GET", "/models/more").body["rewards"] == "sum"
 
 

@@ -67,7 +67,7 @@ def test_what_is_shown_makes_the_same_model(ask: Caller, kind: str) -> None:
     assert (again.status, again.body) == (200, first.body)
     assert ask("GET", f"/models/a-{kind}").body == first.body
     other = {"settings": first.body["settings"], "to": f"b-{kind}"}
-    built = ask("POST", f"/models/a-{kind}/replay", other)
+    built = ask("POST", f"/models/a-{kind}/rebuild", other)
     assert (built.status, built.body["settings"]) == (200, first.body["settings"])
 
 
@@ -147,8 +147,8 @@ def test_a_deadline_with_a_fraction_is_shown_and_taken_back(tmp_path: Path) -> N
         made = {"name": "half", "kind": "LinearModel", "settings": about["settings"]}
         again = ask("POST", "/models", made)
         assert (again.status, again.body) == (200, about)
-        replayed = ask("POST", "/models/half/replay", {"settings": about["settings"]})
-        assert (replayed.status, replayed.body) == (200, about)
+        rebuilt = ask("POST", "/models/half/rebuild", {"settings": about["settings"]})
+        assert (rebuilt.status, rebuilt.body) == (200, about)
 
 
 def test_a_ticket_waits_for_so_many_predictions(ask: Caller) -> None:
@@ -193,15 +193,15 @@ def test_a_short_deadline_is_kept_exactly_everywhere(
         told = deadline if unit == "seconds" else {"predictions": 1e-9}
         made = client.create("other", kind, **{**LEAST[kind], "deadline": told})
         assert made.about()["settings"]["deadline"] == {unit: 1e-9}
-        assert ask("POST", "/models/short/replay", {"settings": about}).status == 200
+        assert ask("POST", "/models/short/rebuild", {"settings": about}).status == 200
         assert client.model("short").about()["settings"] == about
 
 
 def test_a_short_deadline_of_one_ticket_is_kept_exactly(ask: Caller) -> None:
     with bl.Client(ask.server.url, ask.token or "") as client:
         model = client.create("hours", "LinearModel", deadline="1h", bits=8)
-        for key, short in enumerate(("1e-9s", 1e-9, np.timedelta64(1, "ns"), {"seconds": 1e-9})):
-            model.predict({"a": 1.0}, key=key, deadline=short)  # type: ignore[arg-type]  # NumPy's
+        for number, short in enumerate(("1e-9s", 1e-9, np.timedelta64(1, "ns"), {"seconds": 1e-9})):
+            model.predict({"a": 1.0}, key=f"{number}", deadline=short)  # type: ignore[call-overload]  # NumPy's
         _, tail = ask.server.store.model("hours").tail(10)
         assert [event[4] for event, _ in tail] == [1e-9] * 4
         with pytest.raises(TypeError, match="JSON has no datetime64"):
@@ -216,7 +216,7 @@ def test_a_deadline_without_end_is_shown_and_taken_back(tmp_path: Path) -> None:
         assert about["settings"]["deadline"] == {"predictions": None}
         again = {"name": "some", "kind": "LinearModel", "settings": about["settings"]}
         assert ask("POST", "/models", again).status == 200
-        assert ask("POST", "/models/some/replay", {"settings": about["settings"]}).status == 200
+        assert ask("POST", "/models/some/rebuild", {"settings": about["settings"]}).status == 200
         item = {"features": {"a": 1.0}, "deadline": {"predictions": None}}
         refused = ask("POST", "/models/some/predict", item)  # which is what it has anyway
         assert (refused.status, refused.body["error"]["code"]) == (422, "bad_request")

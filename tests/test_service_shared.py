@@ -150,8 +150,8 @@ def test_a_model_that_is_elsewhere_costs_no_other_its_place(
         raise bl.errors.StoreInUse("taken", two.server.url, name)
 
     monkeypatch.setattr(one.server.hub, "load", taken)
-    replayed = one("POST", "/models/value/replay", {"settings": LINEAR, "to": "third"})
-    assert (replayed.status, replayed.body["error"]["code"]) == (503, "written_elsewhere")
+    rebuilt = one("POST", "/models/value/rebuild", {"settings": LINEAR, "to": "third"})
+    assert (rebuilt.status, rebuilt.body["error"]["code"]) == (503, "written_elsewhere")
     assert one.server.hub.models == mine
 
 

@@ -189,9 +189,9 @@ def test_a_past_that_is_told_has_its_own_ages_and_closed_tickets(kind: str, tmp_
         made = {"name": "past", "kind": kind, "settings": {**settings, "deadline": "P9D"}}
         assert ask("POST", "/models", made).status == 201
         for key in range(5):
-            ask("POST", f"/models/past/{verb}", {**item, "key": key, "at": START})
-        ask("POST", "/models/past/cancel", {"key": 0})
-        ask("POST", "/models/past/observe", {"key": 1, "value": 1, "at": START + 3e5})
+            ask("POST", f"/models/past/{verb}", {**item, "key": f"{key}", "at": START})
+        ask("POST", "/models/past/cancel", {"key": "0"})
+        ask("POST", "/models/past/observe", {"key": "1", "value": 1, "at": START + 3e5})
         found = ask("GET", "/models/past/timeline").body
         assert found["ages"]["counts"][AGES.index(604800.0)] == 1
         assert [each[1:] for each in found["recent"]] == [
@@ -200,7 +200,7 @@ def test_a_past_that_is_told_has_its_own_ages_and_closed_tickets(kind: str, tmp_
             *[[START, None, True]] * 3,
         ]
         ask("POST", "/models/past/tick", {"at": START + 1e6})
-        ask("POST", "/models/past/observe", {"key": 2, "value": 1, "at": START + 1e6})
+        ask("POST", "/models/past/observe", {"key": "2", "value": 1, "at": START + 1e6})
         live = ask("GET", "/models/past/live").body
         assert [each[2:] for each in live["recent"]] == [
             [None, False],
@@ -211,7 +211,7 @@ def test_a_past_that_is_told_has_its_own_ages_and_closed_tickets(kind: str, tmp_
         assert (live["late"], live["report"]["open"], live["why"]) == (1, 0, None)
         assert (live["clock"], found["clock"]) == (START + 1e6, START + 3e5)
         copied = {"settings": made["settings"], "to": "copy"}
-        assert ask("POST", "/models/past/replay", copied).status == 200
+        assert ask("POST", "/models/past/rebuild", copied).status == 200
         other = ask("GET", "/models/copy/live").body
         assert (other["late"], other["recent"]) == (1, live["recent"])
     with serving(tmp_path) as again:
@@ -222,8 +222,8 @@ def test_a_past_that_is_told_has_its_own_ages_and_closed_tickets(kind: str, tmp_
 def test_a_choice_that_was_not_shown_is_open(tmp_path: Path) -> None:
     with serving(tmp_path) as ask:
         for number in range(2):
-            ask("POST", "/models/layout/choose", {"key": number, "shown": False})
-        ask("POST", "/models/layout/cancel", {"key": 0})
+            ask("POST", "/models/layout/choose", {"key": f"{number}", "shown": False})
+        ask("POST", "/models/layout/cancel", {"key": "0"})
         recent = ask("GET", "/models/layout/timeline").body["recent"]
         assert [is_open for *_, is_open in recent] == [False, True]
 
@@ -304,8 +304,8 @@ def test_a_constant_knows_no_more_than_the_model_when_it_was_asked() -> None:
 def test_what_a_model_is_compared_with_is_shown(tmp_path: Path) -> None:
     with serving(tmp_path) as ask:
         for turn in range(20):
-            ask("POST", "/models/value/predict", {"features": {"a": 1.0}, "key": turn})
-            ask("POST", "/models/value/observe", {"key": turn, "value": 3.0})
+            ask("POST", "/models/value/predict", {"features": {"a": 1.0}, "key": f"{turn}"})
+            ask("POST", "/models/value/observe", {"key": f"{turn}", "value": 3.0})
         live = ask("GET", "/models/value/live").body
         assert (live["baseline"], live["options"]) == ("one number for all", None)
         assert live["points"][-1][6] > 0.0
@@ -329,11 +329,11 @@ def test_a_model_that_has_learned_elsewhere_is_compared_with_nothing(tmp_path: P
     with bl.open(tmp_path / "test.db") as store:
         model = store.model("old", bl.LinearModel("squared", bits=4))
         for key in range(3):
-            model.predict({"a": 1.0}, key=key)
-            model.observe(key, 100.0)
+            model.predict({"a": 1.0}, key=f"{key}")
+            model.observe(f"{key}", 100.0)
     with serving(tmp_path) as ask:
-        ask("POST", "/models/old/predict", {"features": {"a": 1.0}, "key": 3})
-        ask("POST", "/models/old/observe", {"key": 3, "value": 100.0})
+        ask("POST", "/models/old/predict", {"features": {"a": 1.0}, "key": "3"})
+        ask("POST", "/models/old/observe", {"key": "3", "value": 100.0})
         live = ask("GET", "/models/old/live").body
         assert (live["baseline"], live["points"][-1][6]) == (None, None)
 
@@ -344,9 +344,9 @@ def test_what_would_be_chosen_is_shown(tmp_path: Path) -> None:
         ask("POST", "/models", {"name": "c", "kind": "Chooser", "settings": settings})
         assert ask("GET", "/models/c/live").body["options"] is None
         for turn in range(10):
-            body = {"context": {"x": float(turn)}, "actions": ["a", "b", "c"], "key": turn}
+            body = {"context": {"x": float(turn)}, "actions": ["a", "b", "c"], "key": f"{turn}"}
             chosen = ask("POST", "/models/c/choose", body).body["action"]
-            ask("POST", "/models/c/observe", {"key": turn, "value": float(chosen == "c")})
+            ask("POST", "/models/c/observe", {"key": f"{turn}", "value": float(chosen == "c")})
         peeked = {"context": {"x": 9.0}, "actions": ["a", "b", "c"]}
         expected = ask("POST", "/models/c/peek", peeked).body["options"]
         ask.server.hub.models["c"].watch.points.clear()  # so that a new one is due

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ from belated.errors import SnapshotError
 from belated.kernels.slots import ints as N
 from belated.sealed import seal
 from compositions import COMPOSITIONS, Composition, Drive, events
-from golden import CASES, DIGESTS, FOLDER, OLDER, Case
+from golden import CASES, DIGESTS, FOLDER, Case
 from sealing import PREFIX, header_of, rewritten, sealed
 
 NAMES = ["first-pftrl-l1-gradient-3", "mean-omd-box-table-root-2", "first-adagrad-3"]
@@ -215,18 +214,6 @@ def test_golden_snapshots_go_on_as_they_did(case: Case) -> None:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_equal_learners_still_write_the_golden_bytes(case: Case) -> None:
     assert case.at_half_time().snapshot() == case.file.read_bytes()
-
-
-@pytest.mark.parametrize("file", sorted(OLDER.glob("*.blob")), ids=lambda file: file.stem)
-def test_older_snapshots_of_the_same_format_go_on(file: Path) -> None:
-    """What a rule of today would have kept otherwise is read as it is, and lived on."""
-    (case,) = (case for case in CASES if case.file.name == file.name)
-    blob = file.read_bytes()
-    assert blob != case.file.read_bytes()
-    thing, twin = case.restore(blob), case.restore(blob)
-    assert thing.snapshot() == blob
-    assert case.rest(thing) == case.rest(twin)
-    assert case.restore(thing.snapshot()).snapshot() == twin.snapshot() != blob
 
 
 def test_golden_snapshots_are_small_and_none_is_left_over() -> None:

@@ -28,9 +28,10 @@ def made(kind: str, deadline: Any) -> Any:
 
 def asked(model: Any, key: str, **more: Any) -> None:
     """Ask for a ticket."""
-    if isinstance(model, bl.Knobs) or model.kind == "Knobs":
+    kind = getattr(model, "kind", type(model).__name__)  # stored, or not
+    if kind == "Knobs":
         model.predict(key, **more)
-    elif isinstance(model, bl.Chooser) or model.kind == "Chooser":
+    elif kind == "Chooser":
         model.choose({"x": 1.0}, key=key, **more)
     else:
         model.predict({"x": 1.0}, key=key, **more)
@@ -72,11 +73,11 @@ def test_a_number_alone_is_one_of_predictions_where_the_store_gave_the_times(
             asked(plain, f"k{number}")
         for number in range(10):
             plain.observe(f"k{number}", 1.0)
-        built = store.replay("timed", made(kind, 5))
+        built = store.rebuild("timed", made(kind, 5))
         assert late_in(built) == 4  # the first ones, which later predictions have closed
-        told = store.replay("plain", made(kind, 5))
+        told = store.rebuild("plain", made(kind, 5))
         assert built.snapshot() == told.snapshot()
-        copy = store.replay("timed", made(kind, 5), to="copy")
+        copy = store.rebuild("timed", made(kind, 5), to="copy")
         asked(copy, "new")  # and it goes on without times
         assert copy.open == 1
         state = copy.snapshot()
@@ -94,7 +95,7 @@ def test_times_of_a_user_stay_the_unit_of_a_number(kind: str, tmp_path: Path) ->
                 asked(model, f"k{number}", at=float(number))
             for number in range(10):
                 model.observe(f"k{number}", 1.0, at=10.0)
-            assert late_in(store.replay(model.name, made(kind, 5))) == 5  # of ages 6 to 10
+            assert late_in(store.rebuild(model.name, made(kind, 5))) == 5  # of ages 6 to 10
 
 
 @pytest.mark.parametrize("kind", ["linear", "chooser"])
@@ -112,7 +113,7 @@ def test_the_deadline_of_a_ticket_does_not_change_its_unit(kind: str, tmp_path: 
             ("timed", 3, 4),  # 30 days would be 2,592,000 predictions
             ("counted", timedelta(days=1), 6),
         ):
-            built = store.replay(name, made(kind, deadline))
+            built = store.rebuild(name, made(kind, deadline))
             assert built.open == still_open, (name, deadline)
         later = bl.LinearModel if kind == "linear" else bl.Chooser
         assert isinstance(built, later)
@@ -132,7 +133,7 @@ def test_what_is_looked_at_before_it_is_put_may_be_refused(tmp_path: Path) -> No
         state = store.model("m").snapshot()
         for to in ("m", "other"):
             with pytest.raises(Refused):
-                store.replay("m", made("linear", 5), to=to, check=check)
+                store.rebuild("m", made("linear", 5), to=to, check=check)
         assert (store.models(), store.model("m").snapshot()) == (["m"], state)
 
 
@@ -145,12 +146,52 @@ def test_the_first_prediction_decides_where_settings_changed_in_between(
         model = store.model("m", made(kind, None))
         for number in range(3):
             asked(model, f"k{number}", at=START + number)
-        model = store.replay("m", made(kind, timedelta(days=30)), to="m")
+        model = store.rebuild("m", made(kind, timedelta(days=30)), to="m")
         for number in range(3, 6):
             asked(model, f"k{number}", at=START + 10 + number)
-        model = store.replay("m", made(kind, 4), to="m")  # seconds, as the user's times are
+        model = store.rebuild("m", made(kind, 4), to="m")  # seconds, as the user's times are
         assert model.open == 3
         state = model.snapshot()
     without_snapshots(path)
     with bl.open(path) as store:
         assert store.model("m").snapshot() == state
+
+
+# --- Deadlines in predictions --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_deadline_in_predictions_is_one_and_refuses_times(kind: str, tmp_path: Path) -> None:
+    """It closes what a number alone would close, live, restored, in a store and from its log."""
+    plain, model = made(kind, 3), made(kind, {"predictions": 3})
+    lived(plain, False)
+    with bl.open(tmp_path / "s.db") as store:
+        stored = store.model("m", made(kind, {"predictions": 3}))
+        for each in (model, stored):
+            before = each.snapshot()
+            with pytest.raises(bl.errors.ClockError, match="counts its deadlines in predictions"):
+                asked(each, "early", at=START)
+            assert each.snapshot() == before
+            lived(each, False)
+        assert late_in(model) == late_in(plain) == 6
+        again = type(model).restore(model.snapshot())
+        assert again.snapshot() == model.snapshot() == stored.snapshot()
+        with pytest.raises(bl.errors.ClockError, match="counts its deadlines in predictions"):
+            asked(again, "late", at=START + 99 * DAY)
+
+
+@pytest.mark.parametrize("kind", ["linear", "chooser"])
+def test_a_ticket_has_a_deadline_in_predictions(kind: str, tmp_path: Path) -> None:
+    with bl.open(tmp_path / "s.db") as store:
+        for model in (made(kind, 9), store.model("m", made(kind, 9))):
+            asked(model, "short", deadline={"predictions": 1})
+            asked(model, "long")
+            asked(model, "last")
+            asked(model, "more")
+            assert not model.observe("short", 1.0)
+            assert model.observe("long", 1.0)
+        for timed in (made(kind, "9d"), store.model("t", made(kind, "9d"))):
+            before = timed.snapshot()
+            with pytest.raises(bl.errors.ClockError, match="cannot be a number of predictions"):
+                asked(timed, "short", at=START, deadline={"predictions": 1})
+            assert timed.snapshot() == before

@@ -35,7 +35,7 @@ def test_a_look_changes_nothing_and_a_tick_is_there_again(tmp_path: Path) -> Non
         again = store.model("i")
         assert again.snapshot() == state
         assert again.peek([1.0]) == live.peek([1.0])
-        assert store.replay("i", made(), to="j").open == 1
+        assert store.rebuild("i", made(), to="j").open == 1
 
 
 def test_intervals_without_ends_survive(tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_intervals_without_ends_survive(tmp_path: Path) -> None:
         store.export("m", tmp_path / "m.parquet")
         models = [alone, stored, store.load("other", tmp_path / "m.parquet")]
         models.append(
-            store.replay("m", bl.Intervals(bl.LinearModel("squared", bits=6), 0.8), to="n")
+            store.rebuild("m", bl.Intervals(bl.LinearModel("squared", bits=6), 0.8), to="n")
         )
         for model in models:
             for key in ("k0", "k2", "k3", "late"):

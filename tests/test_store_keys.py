@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 import belated as bl
 from belated.errors import BadKey, StoreDamaged, UnknownTicket
-from belated.learner.keys import Ticket
 from belated.store import events as of
 from belated.store import stretches
 from belated.store.recovery import recovered
@@ -80,24 +79,6 @@ def test_a_batch_with_keys_is_one_event_and_there_again(path: Path) -> None:
         assert again.observe_many(["e", "b"], [1.0, 2.0]).all()
 
 
-def test_numbers_as_keys_are_there_again(path: Path) -> None:
-    twin = spec()
-    with bl.open(path) as store:
-        model = store.model("m", spec())
-        for each in (model, twin):
-            each.predict_many(ROWS)
-            each.observe_many([2], [1.0])  # a ticket, as no number is a key yet
-            each.predict_many(ROWS, keys=[3, 0, 10**30])
-            each.observe_many([0, Ticket(0), 3], [1.0, 2.0, 3.0])
-            each.observe_many([10**30, Ticket(1)], [1.0, 2.0])
-        assert events_of(store)[3][5] == [0, None, 3]
-        assert from_log(store).snapshot() == model.snapshot() == twin.snapshot()
-        assert model.open == 0
-        for each in (from_log(store), model, twin):
-            with pytest.raises(UnknownTicket, match="the key 0"):
-                each.observe(0, 1.0)
-
-
 def test_a_refused_batch_leaves_nothing_in_the_log(path: Path) -> None:
     with bl.open(path) as store:
         model = store.model("m", spec())
@@ -121,36 +102,19 @@ def test_a_refused_batch_leaves_nothing_in_the_log(path: Path) -> None:
         assert model.history.events == 3
 
 
-def test_a_log_of_an_older_store_is_read(path: Path) -> None:
-    """Batches had no keys, and all numbers in them were tickets, also beside keys of numbers."""
+@pytest.mark.parametrize("changes", [{}, {"wait": {"predictions": 3}}, {"bits": 8}])
+def test_a_rebuild_keeps_the_keys_of_batches(path: Path, changes: dict[str, Any]) -> None:
     with bl.open(path) as store:
         model = store.model("m", spec())
-        model.predict([1.0], key=1)  # ticket 0
-        model.predict([2.0])  # ticket 1
-        answers = of.ints_out(np.array([1, 0])), of.floats_out(np.array([5.0, 6.0]))
-
-        def as_before(_: Any, inner: bl.LinearModel) -> Any:
-            inner.observe_many([Ticket(1), Ticket(0)], [5.0, 6.0])
-            return None, [of.OBSERVE_MANY, *answers]
-
-        model._done(as_before)
-        assert from_log(store).snapshot() == model.snapshot()
-        assert model.open == 0
-
-
-@pytest.mark.parametrize("changes", [{}, {"wait": 3}, {"bits": 8}])
-def test_a_replay_keeps_the_keys_of_batches(path: Path, changes: dict[str, Any]) -> None:
-    with bl.open(path) as store:
-        model = store.model("m", spec())
-        model.predict_many(ROWS, keys=["a", "b", 7])
+        model.predict_many(ROWS, keys=["a", "b", "7"])
         model.predict_many(ROWS, keys=["d", None, "f"])
-        model.observe_many(["b", 7, Ticket(4)], [1.0, 2.0, 3.0])
+        model.observe_many(["b", "7", 4], [1.0, 2.0, 3.0])
         model.predict_many(ROWS[:1], keys=["b"])
-        built = store.replay("m", spec(**changes), to="n")
+        built = store.rebuild("m", spec(**changes), to="n")
         names = {key: built.ticket(key) for key in ("a", "b", "d", "f")}
         assert names == {"a": 0, "b": 6, "d": 3, "f": 5}
         with pytest.raises(UnknownTicket):
-            built.ticket(7)
+            built.ticket("7")
         if not changes:
             assert built.snapshot() == model.snapshot()
         built.observe_many(["b", "f"], [1.0, 2.0])
@@ -161,13 +125,13 @@ def test_an_exported_batch_is_there_again(path: Path, tmp_path: Path) -> None:
     pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     with bl.open(path) as store:
         model = store.model("m", spec())
-        model.predict_many(ROWS, keys=["a", "b", 7])
-        model.observe_many(["b", Ticket(0)], [1.0, 2.0])
+        model.predict_many(ROWS, keys=["a", "b", "7"])
+        model.observe_many(["b", 0], [1.0, 2.0])
         store.export("m", tmp_path / "m.parquet")
         copy = store.load("copy", tmp_path / "m.parquet")
         assert copy.snapshot() == model.snapshot()
         assert list(store.log("copy")) == list(store.log("m"))
-        assert copy.observe_many([7], [3.0]).all()
+        assert copy.observe_many(["7"], [3.0]).all()
 
 
 @pytest.mark.parametrize(
@@ -181,10 +145,19 @@ def test_an_exported_batch_is_there_again(path: Path, tmp_path: Path) -> None:
         [of.OBSERVE_MANY, of.ints_out(np.array([0])), of.floats_out(np.ones(1)), None, None, [{}]],
         [of.OBSERVE_MANY, of.ints_out(np.array([0])), of.floats_out(np.ones(1)), None, None, []],
         [of.OBSERVE_MANY, of.ints_out(np.array([0])), of.floats_out(np.ones(1)), None, None, 3],
+        [of.OBSERVE_MANY, of.ints_out(np.array([0])), of.floats_out(np.ones(1)), None, None, [0]],
+        [of.PREDICT_MANY, [[1.0]], None, [7]],
+        [of.PREDICT, [1.0], 7],
+        [of.PREDICT, {"x": 1.0}, 7],
+        [of.OBSERVE, 0, 1.0, 0],
     ],
     ids=json.dumps,
 )
-def test_keys_that_nobody_wrote_are_refused(path: Path, changed: list[Any]) -> None:
+@pytest.mark.parametrize("short", [1, 10**6])
+def test_keys_that_nobody_wrote_are_refused(
+    path: Path, changed: list[Any], short: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stretches, "_SHORT", short)
     with bl.open(path) as store:
         model = store.model("m", spec())
         model.predict([1.0], key="a")

@@ -85,8 +85,8 @@ def test_every_kind_is_there_again(url: str, tmp_path: Path) -> None:
             database: Any = store._database
             database._open().execute("DELETE FROM snapshots")
             assert recovered(database, entry.about, None).model.snapshot() == states[kind]
-        assert store.replay("linear", linear(bits=8), to="linear").rounds == 8
-        store.replay("linear", linear(bits=8), to="wide")
+        assert store.rebuild("linear", linear(bits=8), to="linear").rounds == 8
+        store.rebuild("linear", linear(bits=8), to="wide")
         assert store.compact("linear") == 12
         pytest.importorskip("pyarrow")
         assert store.export("wide", tmp_path / "wide.parquet") == 12
@@ -111,7 +111,7 @@ def test_several_share_a_store_and_each_model_has_one_writer(url: str, server: S
         ):
             with pytest.raises(StoreInUse, match=r"process \d+ of the server, belated"):
                 asked()
-        assert two.replay("first", linear(bits=7)).rounds == 8  # who only reads may
+        assert two.rebuild("first", linear(bits=7)).rounds == 8  # who only reads may
         one.release("first")
         taken = two.model("first", linear())
         assert taken.rounds == 8

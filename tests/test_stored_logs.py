@@ -289,7 +289,7 @@ def test_silence_and_deadline_are_those_of_the_model(store: Any) -> None:
     by_hand = replay("m.parquet", answered_only=True)
     assert by_hand.task.how.silence is None
     with pytest.raises(LogError, match="the deadline is the wait"):
-        replay("m.parquet", wait=3)
+        replay("m.parquet", wait={"predictions": 3})
 
 
 def test_lines_of_a_store_are_read_as_the_file_is(store: Any) -> None:
@@ -363,7 +363,7 @@ def test_a_number_that_counts_predictions_stays_one(store: Any) -> None:
     assert said not in audit("m.parquet", deadline="1h").notes
     timed = spec(silence=0.0, deadline=timedelta(hours=1))
     live(store.model("n", timed), 30)  # with times of the store
-    store.replay("n", spec(silence=0.0, deadline=5), to="n")
+    store.rebuild("n", spec(silence=0.0, deadline=5), to="n")
     for found in (audit(store.log("n")), audit(exported(store, "n").name)):
         assert (found.deadline, found.notes[-1]) == (None, said)
     some = store.model("some", spec(silence=0.0, deadline=50.0))

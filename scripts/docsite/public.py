@@ -36,8 +36,8 @@ CHAPTERS = {
     "knobs": Chapter(
         "Knobs",
         "Settings of a live system, with costs that come late. See [knobs](../knobs.md).",
-        ("Knobs", "Turn", "Log", "Whole", "Among", "KnobsReport"),
-        ("knobs",),
+        ("Knobs", "Turn", "KnobsReport"),
+        ("knobs", "ranges"),
     ),
     "evaluation": Chapter(
         "Evaluation",

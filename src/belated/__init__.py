@@ -36,7 +36,7 @@ from belated.reductions import (
 from belated.spec import from_json
 
 if TYPE_CHECKING:
-    from belated import bounds, datasets, delays, logs, losses, rivals, worlds
+    from belated import bounds, datasets, delays, logs, losses, ranges, rivals, worlds
     from belated.audits import audit
     from belated.decisions import (
         ActionReport,
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from belated.evaluations import Estimate, Evaluation, evaluate
     from belated.game import Best, Game, Run, Runs, best_action, play, play_many
     from belated.intervals import Interval, Intervals, IntervalsReport
-    from belated.knobs import Among, Knobs, KnobsReport, Log, Turn, Whole
+    from belated.knobs import Knobs, KnobsReport, Turn
     from belated.learner.counters import Counters
     from belated.learner.learner import Decision, Learner
     from belated.learner.report import Certificate, Report
@@ -63,7 +63,6 @@ if TYPE_CHECKING:
 
 _LAZY = {
     "ActionReport": "decisions",
-    "Among": "knobs",
     "AsyncClient": "service.aclient",
     "Best": "game",
     "Certificate": "learner.report",
@@ -86,7 +85,6 @@ _LAZY = {
     "Learner": "learner.learner",
     "LinearModel": "linear",
     "LinearReport": "linear",
-    "Log": "knobs",
     "Option": "decisions",
     "Problem": "problem",
     "Report": "learner.report",
@@ -94,7 +92,6 @@ _LAZY = {
     "Runs": "game",
     "Timeline": "timeline",
     "Turn": "knobs",
-    "Whole": "knobs",
     "audit": "audits",
     "best_action": "game",
     "bounds": "",
@@ -106,6 +103,7 @@ _LAZY = {
     "open": "store",
     "play": "game",
     "play_many": "game",
+    "ranges": "",
     "replay": "replays",
     "rivals": "",
     "worlds": "",
@@ -116,7 +114,6 @@ __all__ = [
     "PFTRL",
     "ActionReport",
     "AlreadyObserved",
-    "Among",
     "AsyncClient",
     "BadFeedback",
     "Ball",
@@ -152,7 +149,6 @@ __all__ = [
     "Learner",
     "LinearModel",
     "LinearReport",
-    "Log",
     "MissingExtra",
     "OnePoint",
     "Option",
@@ -170,7 +166,6 @@ __all__ = [
     "Turn",
     "TwoPoint",
     "UnknownTicket",
-    "Whole",
     "__version__",
     "audit",
     "best_action",
@@ -186,6 +181,7 @@ __all__ = [
     "open",
     "play",
     "play_many",
+    "ranges",
     "rates",
     "replay",
     "rivals",

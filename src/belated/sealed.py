@@ -4,9 +4,9 @@ Layout: 8 bytes of magic, format number (2 bytes), length of the header (4 bytes
 JSON, the arrays as little-endian bytes, 16 bytes of BLAKE2b over all that. The header says what
 kind of thing this is, what else there is to know about it, and type and shape of every array.
 
-The checksum tells accidents, not intent: anybody can compute it. With a key there are 32 bytes of
-HMAC-SHA256 in its place, and the last byte of the magic says so. Then nothing of the blob is read
-before it is known that somebody who has the key wrote it.
+The checksum finds accidents; anybody can compute it. With a secret there are 32 bytes of
+HMAC-SHA256 in its place, and the last byte of the magic says so. Nothing of such a blob is read
+before the HMAC is checked.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from numpy.typing import NDArray
 
 from belated.errors import SnapshotError
 
-FORMAT = 11
+FORMAT = 12
 """Number of the format. It changes with the container or the layout of any array, and only then."""
 
 _MAGIC = b"belated\x00"
-_KEYED = b"belated\x01"
+_SEALED = b"belated\x01"
 _PREFIX = struct.Struct("<8sHI")
 _DIGEST = 16
 _PROOF = 32
@@ -46,24 +46,24 @@ def seal(
     kind: str,
     about: Mapping[str, Any],
     arrays: Mapping[str, NDArray[Any]],
-    key: bytes | None = None,
+    secret: bytes | None = None,
 ) -> bytes:
-    """Return the blob; the same content and key give the same bytes."""
-    _check_key(key, "snapshot")
+    """Return the blob; the same content and secret give the same bytes."""
+    _check_secret(secret, "snapshot")
     forms = {name: [_type(array), array.shape] for name, array in arrays.items()}
     text = json.dumps({"kind": kind, "about": about, "arrays": forms}).encode()
     parts = [array.astype(_type(array)).tobytes() for array in arrays.values()]
-    magic = _MAGIC if key is None else _KEYED
+    magic = _MAGIC if secret is None else _SEALED
     body = b"".join((_PREFIX.pack(magic, FORMAT, len(text)), text, *parts))
-    return body + (_digest(body) if key is None else _proof(body, key))
+    return body + (_digest(body) if secret is None else _proof(body, secret))
 
 
-def unseal(kind: str, blob: Any, types: Mapping[str, str], key: bytes | None = None) -> Content:
+def unseal(kind: str, blob: Any, types: Mapping[str, str], secret: bytes | None = None) -> Content:
     """Read a blob of a kind, with these arrays of these types, or say what is wrong with it."""
-    _check_key(key, "restore")
+    _check_secret(secret, "restore")
     if not isinstance(blob, bytes | bytearray | memoryview):
         raise SnapshotError(f"restore: a snapshot is bytes, got {type(blob).__name__}")
-    text, rest = _checked(bytes(blob), key)
+    text, rest = _checked(bytes(blob), secret)
     about, shapes = _header(kind, text, types)
     arrays, at = {}, 0
     for name, shape in shapes.items():
@@ -78,9 +78,9 @@ def unseal(kind: str, blob: Any, types: Mapping[str, str], key: bytes | None = N
     return Content(about, arrays)
 
 
-def _checked(blob: bytes, key: bytes | None) -> tuple[bytes, bytes]:
-    """Return header and arrays of a whole, undamaged blob of this format, sealed with this key."""
-    if len(blob) < _PREFIX.size + _PROOF or not blob.startswith((_MAGIC, _KEYED)):
+def _checked(blob: bytes, secret: bytes | None) -> tuple[bytes, bytes]:
+    """Return header and arrays of an undamaged blob of this format, sealed with this secret."""
+    if len(blob) < _PREFIX.size + _PROOF or not blob.startswith((_MAGIC, _SEALED)):
         raise SnapshotError("restore: not a belated snapshot (or cut off at the very start)")
     _, version, length = _PREFIX.unpack_from(blob)
     if version != FORMAT:
@@ -88,7 +88,7 @@ def _checked(blob: bytes, key: bytes | None) -> tuple[bytes, bytes]:
             f"restore: snapshot format {version}, this version of belated reads format {FORMAT}; "
             "restore it with the version that wrote it"
         )
-    body = _proven(blob, key) if blob.startswith(_KEYED) else _intact(blob, key)
+    body = _proven(blob, secret) if blob.startswith(_SEALED) else _intact(blob, secret)
     return body[_PREFIX.size : _PREFIX.size + length], body[_PREFIX.size + length :]
 
 
@@ -114,12 +114,12 @@ def _header(
     return about, shapes
 
 
-def _intact(blob: bytes, key: bytes | None) -> bytes:
+def _intact(blob: bytes, secret: bytes | None) -> bytes:
     """Return all but the checksum, which must be right."""
-    if key is not None:
+    if secret is not None:
         raise SnapshotError(
-            "restore: the snapshot was sealed without a key, so that nobody knows who wrote it; "
-            "leave key out to take it all the same"
+            "restore: the snapshot was sealed without a secret, so that nobody knows who wrote it; "
+            "leave secret out to take it all the same"
         )
     body, digest = blob[:-_DIGEST], blob[-_DIGEST:]
     if _digest(body) != digest:
@@ -127,23 +127,23 @@ def _intact(blob: bytes, key: bytes | None) -> bytes:
     return body
 
 
-def _proven(blob: bytes, key: bytes | None) -> bytes:
-    """Return all but the proof, which only somebody with the key can have made."""
-    if key is None:
-        raise SnapshotError("restore: the snapshot was sealed with a key; pass it as key=")
+def _proven(blob: bytes, secret: bytes | None) -> bytes:
+    """Return all but the proof, which only somebody with the secret can have made."""
+    if secret is None:
+        raise SnapshotError("restore: the snapshot was sealed with a secret; pass it as secret=")
     body, proof = blob[:-_PROOF], blob[-_PROOF:]
-    if not hmac.compare_digest(_proof(body, key), proof):
+    if not hmac.compare_digest(_proof(body, secret), proof):
         raise SnapshotError(
-            "restore: the snapshot was sealed with another key, or was changed or cut off since"
+            "restore: the snapshot was sealed with another secret, or was changed or cut off since"
         )
     return body
 
 
-def _check_key(key: Any, who: str) -> None:
-    """Refuse what is no key."""
-    if key is not None and not (isinstance(key, bytes) and key):
-        got = "none at all" if key == b"" else type(key).__name__
-        raise SnapshotError(f"{who}: a key is bytes, such as secrets.token_bytes(32), got {got}")
+def _check_secret(secret: Any, who: str) -> None:
+    """Refuse what is no secret."""
+    if secret is not None and not (isinstance(secret, bytes) and secret):
+        got = "none at all" if secret == b"" else type(secret).__name__
+        raise SnapshotError(f"{who}: a secret is bytes, such as secrets.token_bytes(32), got {got}")
 
 
 def _type(array: NDArray[Any]) -> str:
@@ -154,8 +154,8 @@ def _digest(body: bytes) -> bytes:
     return hashlib.blake2b(body, digest_size=_DIGEST).digest()
 
 
-def _proof(body: bytes, key: bytes) -> bytes:
-    return hmac.digest(key, body, "sha256")
+def _proof(body: bytes, secret: bytes) -> bytes:
+    return hmac.digest(secret, body, "sha256")
 
 
 # --- Blobs inside of blobs ------------------------------------------------------------------------

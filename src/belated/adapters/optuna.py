@@ -14,7 +14,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from belated.errors import BadFeedback, MissingExtra, SpecError
-from belated.knobs import Knobs, Log, Span, Whole
+from belated.knobs import Knobs
+from belated.ranges import Int, Log, Span
 
 try:
     from optuna.distributions import (
@@ -75,7 +76,7 @@ class KnobsSampler(BaseSampler):  # type: ignore[misc]
         space: Space | None = None,
         *,
         start: Mapping[str, Any] | None = None,
-        deadline: int | None = None,
+        deadline: int | Mapping[str, int] | None = None,
         seed: int | None = 0,
     ) -> None:
         """Begin without a model: it is made when the parameters are known."""
@@ -229,11 +230,11 @@ def _steps(each: BaseDistribution) -> int:
     return steps if steps < _MOST_STEPS else 0
 
 
-def _range(each: BaseDistribution) -> Span | Log | Whole:
+def _range(each: BaseDistribution) -> Span | Log | Int:
     """Return the range of a knob: steps are counted from 0."""
     if isinstance(each, CategoricalDistribution | FloatDistribution | IntDistribution):
         if steps := _steps(each):
-            return Whole(0, steps)
+            return Int(0, steps)
         return (Log if each.log else Span)(each.low, each.high)
     raise SpecError(f"KnobsSampler: no such distribution, {each!r}")
 

@@ -3,17 +3,18 @@
 River's ``predict_one`` may be called any number of times, or never, and its ``learn_one`` does not
 say which prediction a label belongs to. So a plain ``predict_one(x)`` changes nothing, and a plain
 ``learn_one(x, y)`` predicts and learns at once. Late labels come with a ``key`` that both calls
-share: ``predict_one(x, key=7)`` hands out a ticket, and ``learn_one(x, y, key=7)`` answers it.
+share: ``predict_one(x, key="7")`` hands out a ticket; ``learn_one(x, y, key="7")`` answers it.
 ``keyed`` puts keys into a data set, and river passes them through pipelines and evaluations.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from belated.errors import BadFeedback, MissingExtra, SpecError, UnknownTicket
+from belated.learner.keys import check_key
 from belated.linear import LinearModel
 from belated.linear.losses import BINARY
 from belated.worlds import Labelled, Lateness
@@ -27,7 +28,7 @@ except ImportError:
 __all__ = ["LinearClassifier", "LinearRegressor", "keyed", "world"]
 
 X = Mapping[Any, Any]
-Wait = Literal["skip"] | int | None
+Wait = Literal["adaptive"] | Mapping[str, int] | None
 
 
 def keyed(dataset: Iterable[Sequence[Any]]) -> Iterator[Any]:
@@ -36,10 +37,10 @@ def keyed(dataset: Iterable[Sequence[Any]]) -> Iterator[Any]:
     Rows are (x, y) or (x, y, arguments), as everywhere in river.
 
     >>> list(keyed([({"a": 1.0}, 5.0), ({"a": 2.0}, 7.0, {"w": 0.5})]))
-    [({'a': 1.0}, 5.0, {'key': 0}), ({'a': 2.0}, 7.0, {'w': 0.5, 'key': 1})]
+    [({'a': 1.0}, 5.0, {'key': '0'}), ({'a': 2.0}, 7.0, {'w': 0.5, 'key': '1'})]
     """
     for number, (x, y, *extra) in enumerate(dataset):
-        yield x, y, {**(extra[0] if extra else {}), "key": number}
+        yield x, y, {**(extra[0] if extra else {}), "key": str(number)}
 
 
 def world(
@@ -62,7 +63,7 @@ class _Late(base.Estimator):
 
     def _start(self, loss: Any, **settings: Any) -> None:
         self._linear = LinearModel(loss, **settings)
-        self._waiting: dict[Hashable, int] = {}
+        self._waiting: dict[str, int] = {}
 
     @property
     def linear(self) -> LinearModel:
@@ -74,14 +75,15 @@ class _Late(base.Estimator):
         """Count what the model holds; river would walk on into code that all share."""
         return self._linear.nbytes + sys.getsizeof(self._waiting)
 
-    def cancel_one(self, key: Hashable) -> None:
+    def cancel_one(self, key: str) -> None:
         """Forget a key whose label will never come."""
         self._linear.cancel(self._ticket(key, "cancel_one"))
         del self._waiting[key]
 
-    def _predicted(self, x: X, key: Hashable | None) -> float:
+    def _predicted(self, x: X, key: str | None) -> float:
         if key is None:
             return self._linear.peek(_named(x))
+        check_key(key)
         if key in self._waiting:
             raise SpecError(
                 f"{type(self).__name__}: key {key!r} already waits for its label; every prediction "
@@ -91,7 +93,7 @@ class _Late(base.Estimator):
         self._waiting[key] = ticket
         return value
 
-    def _learned(self, x: X, label: float, w: float, key: Hashable | None) -> None:
+    def _learned(self, x: X, label: float, w: float, key: str | None) -> None:
         if key is not None:
             self._linear.observe(self._ticket(key, "learn_one"), label, w)
             del self._waiting[key]
@@ -103,7 +105,7 @@ class _Late(base.Estimator):
             self._linear.cancel(ticket)  # nobody else knows it
             raise
 
-    def _ticket(self, key: Hashable, who: str) -> int:
+    def _ticket(self, key: str, who: str) -> int:
         try:
             return self._waiting[key]
         except KeyError:
@@ -137,7 +139,7 @@ class LinearRegressor(_Late, base.Regressor):
         l2: float = 0.0,
         intercept: bool = True,
         interactions: Iterable[Sequence[str]] | None = None,
-        wait: Wait = "skip",
+        wait: Wait = "adaptive",
     ) -> None:
         if loss in BINARY:
             raise SpecError(f"LinearRegressor: {loss!r} is a loss for classes")
@@ -152,11 +154,11 @@ class LinearRegressor(_Late, base.Regressor):
         self.wait = wait
         self._start(**self._get_params())
 
-    def predict_one(self, x: X, *, key: Hashable | None = None) -> float:
+    def predict_one(self, x: X, *, key: str | None = None) -> float:
         """Predict; with a key, remember it for the label that comes later under that key."""
         return self._predicted(x, key)
 
-    def learn_one(self, x: X, y: float, w: float = 1.0, *, key: Hashable | None = None) -> None:
+    def learn_one(self, x: X, y: float, w: float = 1.0, *, key: str | None = None) -> None:
         """Learn a label that counts ``w`` times.
 
         With a key it belongs to the prediction under that key, and ``x`` is not used again.
@@ -185,7 +187,7 @@ class LinearClassifier(_Late, base.Classifier):
         l2: float = 0.0,
         intercept: bool = True,
         interactions: Iterable[Sequence[str]] | None = None,
-        wait: Wait = "skip",
+        wait: Wait = "adaptive",
     ) -> None:
         self.bits = bits
         self.l1 = l1
@@ -196,14 +198,14 @@ class LinearClassifier(_Late, base.Classifier):
         self._start("logistic", **self._get_params())
 
     def predict_proba_one(
-        self, x: X, *, key: Hashable | None = None, **_: Any
+        self, x: X, *, key: str | None = None, **_: Any
     ) -> dict[base.typing.ClfTarget, float]:
         """Predict probabilities; with a key, remember it for the label under that key."""
         probability = self._predicted(x, key)
         return {False: 1.0 - probability, True: probability}
 
     def learn_one(
-        self, x: X, y: base.typing.ClfTarget, w: float = 1.0, *, key: Hashable | None = None
+        self, x: X, y: base.typing.ClfTarget, w: float = 1.0, *, key: str | None = None
     ) -> None:
         """Learn a label, False or True (or 0 or 1), that counts ``w`` times.
 

@@ -244,14 +244,14 @@ class Audit:
             return "for the guarantee every answer is worth waiting for"
         limit = self.lasting(patience.limit)
         if self.wait_in_predictions is not None:
-            limit += f" (wait={self.wait_in_predictions} in predictions)"
+            limit += f' (wait={{"predictions": {self.wait_in_predictions}}})'
         if patience.given_up == self.never and patience.limit >= longest:
             return f"waiting longer than {limit}, the longest that an answer took, adds nothing"
         return f"for the guarantee, waiting longer than {limit} costs more than it brings"
 
     @property
     def wait_in_predictions(self) -> int | None:
-        """The limit that is best for the guarantee, ready for ``wait=``; None: wait for everything.
+        """The best limit n for the guarantee, as in ``wait={"predictions": n}``; None: no limit.
 
         It is that of Theorem 6.1, by delays in predictions, and no more than the longest that an
         answer took.

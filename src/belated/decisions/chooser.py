@@ -74,7 +74,7 @@ class Chooser:
     ``loss`` is "squared", or "logistic" for rewards 0 and 1.
 
     ``silence`` is the reward of what nothing is heard of, ``deadline`` how long one waits; these,
-    ``wait``, ``most_open``, ``late`` and ``bits`` are those of ``LinearModel``.
+    ``wait``, ``max_open``, ``late`` and ``bits`` are those of ``LinearModel``.
 
     With ``mode="apprentice"`` the ``baseline`` is played, and ``report`` says how often the chooser
     would agree and what it expects to gain; set ``chooser.mode = "learn"`` to let it take over.
@@ -110,8 +110,8 @@ class Chooser:
         silence: float | None = None,
         deadline: Duration | None = None,
         late: Late = "drop",
-        wait: Wait = "skip",
-        most_open: int | None = None,
+        wait: Wait = "adaptive",
+        max_open: int | None = None,
         baseline: str | None = None,
         mode: Mode = "learn",
         interactions: str | Iterable[str] = "all",
@@ -133,7 +133,7 @@ class Chooser:
             deadline=deadline,
             late=late,
             wait=wait,
-            most_open=most_open,
+            max_open=max_open,
         )
         self._connect(settings, model, Keys(), checked_mode(mode), decide)
 
@@ -581,7 +581,7 @@ class Chooser:
         return self._keys.is_open(ticket, self._is_open)
 
     def _number(self, name: int | Key) -> int:
-        if name.__class__ is int and not self._keys.has_numbers:
+        if name.__class__ is int:
             return name
         return checked_ticket(self._keys.ticket(name))
 
@@ -612,7 +612,7 @@ class Chooser:
 
     def _crowded_out(self, ticket: int, *, shown: bool) -> list[int]:
         """Return the oldest that nobody was shown and that are too many, with one choice more."""
-        most = self._model.settings.most_open
+        most = self._model.settings.max_open
         hidden = len(self._hidden) + (not shown)
         if most is None or hidden <= most:
             return []
@@ -638,35 +638,37 @@ class Chooser:
         return report_of(*counts, self._mode, self._tally, silence, model)
 
     @alone
-    def snapshot(self, *, key: bytes | None = None) -> bytes:
+    def snapshot(self, *, secret: bytes | None = None) -> bytes:
         """Return all of it, the model included, as one blob; a rule of your own is not in it.
 
-        With a ``key`` nobody can write or change one unseen who does not have it.
+        With a ``secret``, only those who know it can write or change one unseen.
         """
         self._whole.finish()
-        return snapshot.pack(self, key)
+        return snapshot.pack(self, secret)
 
     @classmethod
     def restore(
-        cls, blob: bytes, *, key: bytes | None = None, decide: Decide | None = None
+        cls, blob: bytes, *, secret: bytes | None = None, decide: Decide | None = None
     ) -> Self:
         """Return what a snapshot holds; it goes on as if nothing had happened.
 
-        ``key`` is the one that ``snapshot`` was given, ``decide`` the rule of your own, if you had
-        one. Raises ``SnapshotError``.
+        ``secret`` is the one that ``snapshot`` was given, ``decide`` the rule of your own, if there
+        was one. Raises ``SnapshotError``.
         """
         chooser = cls.__new__(cls)
-        snapshot.unpack(chooser, blob, key, decide)
+        snapshot.unpack(chooser, blob, secret, decide)
         return chooser
 
-    def save(self, path: StrPath, *, key: bytes | None = None) -> None:
+    def save(self, path: StrPath, *, secret: bytes | None = None) -> None:
         """Write a snapshot to a file as a whole, or leave the file as it was."""
-        write_whole(path, self.snapshot(key=key))
+        write_whole(path, self.snapshot(secret=secret))
 
     @classmethod
-    def load(cls, path: StrPath, *, key: bytes | None = None, decide: Decide | None = None) -> Self:
+    def load(
+        cls, path: StrPath, *, secret: bytes | None = None, decide: Decide | None = None
+    ) -> Self:
         """Return what a file holds; what ``LinearModel.load`` says of later tickets holds here."""
-        return cls.restore(Path(path).read_bytes(), key=key, decide=decide)
+        return cls.restore(Path(path).read_bytes(), secret=secret, decide=decide)
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...], Any]:
         """Pickle and copy by snapshot, and what subclasses add."""

@@ -39,7 +39,7 @@ _MOST = 1 << 62  # choices, so that a chooser can go on
 _ROUNDING = 1.0 + 1e-9  # sums of probabilities may exceed their number by so much
 
 
-def pack(chooser: Chooser, key: bytes | None) -> bytes:
+def pack(chooser: Chooser, secret: bytes | None) -> bytes:
     """Return the blob."""
     model = chooser._model.snapshot()
     alive = chooser._model.answerable()
@@ -54,7 +54,9 @@ def pack(chooser: Chooser, key: bytes | None) -> bytes:
         "tally": dataclasses.asdict(chooser._tally),
         **chooser._keys.about(lambda: set(kept)),
     }
-    return sealed.seal(_KIND, about, {"model": sealed.as_words(model)} | _arrays(kept, names), key)
+    return sealed.seal(
+        _KIND, about, {"model": sealed.as_words(model)} | _arrays(kept, names), secret
+    )
 
 
 def _arrays(kept: Mapping[int, Kept], names: list[str]) -> dict[str, NDArray[Any]]:
@@ -71,9 +73,9 @@ def _arrays(kept: Mapping[int, Kept], names: list[str]) -> dict[str, NDArray[Any
     }
 
 
-def unpack(chooser: Chooser, blob: bytes, key: bytes | None, decide: Any) -> None:
+def unpack(chooser: Chooser, blob: bytes, secret: bytes | None, decide: Any) -> None:
     """Fill a chooser from a blob, or say what is wrong with it."""
-    about, arrays = sealed.unseal(_KIND, blob, _PARTS, key)
+    about, arrays = sealed.unseal(_KIND, blob, _PARTS, secret)
     try:
         model = LinearModel.restore(sealed.from_words(arrays["model"], int(about["bytes"])))
         told = dict(about["settings"])

@@ -199,10 +199,7 @@ class Intervals:
         state, model, whole = self._state, self._state.model, self._state.whole
         if whole.left is not None:
             whole.finish()
-        if type(name) is int and not (name >> 63 or model._keys.has_numbers):
-            ticket = name
-        else:
-            ticket = model.ticket(name)
+        ticket = name if type(name) is int and not name >> 63 else model.ticket(name)
         label = given if given.__class__ is float else number(given, "observe", "label")
         now = NEVER if at is None else model._times.of(at, "observe")
         kept, judged = state.kept.get(ticket), None
@@ -249,33 +246,33 @@ class Intervals:
         return report_of(self._state)
 
     @alone
-    def snapshot(self, *, key: bytes | None = None) -> bytes:
+    def snapshot(self, *, secret: bytes | None = None) -> bytes:
         """Return all of it, both models included, as one blob.
 
-        With a ``key`` nobody can write or change one unseen who does not have it.
+        With a ``secret``, only those who know it can write or change one unseen.
         """
         self._state.whole.finish()
-        return snapshot.pack(self._state, key)
+        return snapshot.pack(self._state, secret)
 
     @classmethod
-    def restore(cls, blob: bytes, *, key: bytes | None = None) -> Self:
+    def restore(cls, blob: bytes, *, secret: bytes | None = None) -> Self:
         """Return what a snapshot holds; it goes on as if nothing had happened.
 
-        ``key`` is the one that ``snapshot`` was given. Raises ``SnapshotError``. What
+        ``secret`` is the one that ``snapshot`` was given. Raises ``SnapshotError``. What
         ``LinearModel.load`` says of later tickets holds here.
         """
         intervals = cls.__new__(cls)
-        intervals._connect(snapshot.unpack(blob, key, _restored))
+        intervals._connect(snapshot.unpack(blob, secret, _restored))
         return intervals
 
-    def save(self, path: StrPath, *, key: bytes | None = None) -> None:
+    def save(self, path: StrPath, *, secret: bytes | None = None) -> None:
         """Write a snapshot to a file as a whole, or leave the file as it was."""
-        write_whole(path, self.snapshot(key=key))
+        write_whole(path, self.snapshot(secret=secret))
 
     @classmethod
-    def load(cls, path: StrPath, *, key: bytes | None = None) -> Self:
+    def load(cls, path: StrPath, *, secret: bytes | None = None) -> Self:
         """Return what a file holds; what ``LinearModel.load`` says of later tickets holds here."""
-        return cls.restore(Path(path).read_bytes(), key=key)
+        return cls.restore(Path(path).read_bytes(), secret=secret)
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...], Any]:
         """Pickle and copy by snapshot, and what subclasses add."""
@@ -302,8 +299,7 @@ def model_of_scores(settings: Settings, coverage: float) -> LinearModel:
         intercept=settings.intercept,
         interactions=settings.interactions,
         wait=settings.wait,
-        patience=settings.patience,
-        most_open=settings.most_open,
+        max_open=settings.max_open,
         columns=settings.columns,
     )
 

@@ -34,7 +34,7 @@ _LARGE = 1e120
 Join = Callable[[LinearModel, LinearModel, float], State]
 
 
-def pack(state: State, key: bytes | None) -> bytes:
+def pack(state: State, secret: bytes | None) -> bytes:
     """Return the blob."""
     model, scores = state.model.snapshot(), state.scores.snapshot()
     rule, kept = state.threshold, sorted(state.kept.items())
@@ -57,12 +57,12 @@ def pack(state: State, key: bytes | None) -> bytes:
         "tickets": np.array([(t, i.twin) for t, i in kept], dtype=np.int64).reshape(-1, 2),
         "issued": np.array([i[1:] for _, i in kept], dtype=np.float64).reshape(-1, 2),
     }
-    return sealed.seal(_KIND, about, arrays, key)
+    return sealed.seal(_KIND, about, arrays, secret)
 
 
-def unpack(blob: bytes, key: bytes | None, join: Join) -> State:
+def unpack(blob: bytes, secret: bytes | None, join: Join) -> State:
     """Read a blob, or say what is wrong with it; ``join`` makes a state of two models."""
-    about, arrays = sealed.unseal(_KIND, blob, _PARTS, key)
+    about, arrays = sealed.unseal(_KIND, blob, _PARTS, secret)
     try:
         coverage, lengths = float(about["coverage"]), [int(size) for size in about["bytes"]]
         inner = [

@@ -12,7 +12,7 @@ import numpy as np
 from belated.arrays import Floats
 from belated.errors import SpecError
 from belated.kernels.knobs import layout as L
-from belated.knobs.ranges import Range, Span
+from belated.ranges import Range, Span
 from belated.spec import number
 
 ENDS = ("at_most", "at_least")
@@ -60,7 +60,8 @@ def _one(given: Any, knobs: Mapping[str, Range]) -> Constraint:
         if not isinstance(knobs[name], Span):
             raise SpecError(
                 f"Knobs: a constraint is between knobs with plain ranges (low, high), and {name!r} "
-                f"is a {type(knobs[name]).__name__}: sums of factors, steps or names mean nothing"
+                f"has a range of type {type(knobs[name]).__name__}, for which weighted sums mean "
+                "nothing"
             )
     found = {name: number("Knobs", "a factor of a constraint", given[name]) for name in given}
     if not any(found[name] for name in names):

@@ -64,10 +64,11 @@ class Expected(NamedTuple):
 class Knobs:
     """Finds good settings of a live system from costs that come late, noisy, in any order or never.
 
-    ``knobs`` is a dict of names and ranges: (low, high), ``bl.Log(low, high)``, ``bl.Whole(low,
-    high)`` or ``bl.Among([...])``. ``start`` is today's setting, the middle if it is not given.
-    ``goal`` is "min" for costs and "max" for what is to be large. ``context`` says what may be
-    known of a round before it is played: a dict of names and ranges, or lists of values.
+    ``knobs`` is a dict of names and ranges: (low, high), ``bl.ranges.Log(low, high)``,
+    ``bl.ranges.Int(low, high)`` or ``bl.ranges.Categories([...])``. ``start`` is today's setting,
+    the middle if it is not given. ``goal`` is "min" for costs and "max" for what is to be large.
+    ``context`` says what may be known of a round before it is played: a dict of names and ranges,
+    or lists of values.
     ``constraints`` are what settings must satisfy beside their ranges: dicts of factors by knob,
     with ``at_most`` or ``at_least``, such as ``{"low": 1, "high": -1, "at_most": -5}``.
 
@@ -88,7 +89,7 @@ class Knobs:
     Everything that is drawn is a function of ``seed`` and ticket; None draws a seed.
 
     >>> import belated as bl
-    >>> knobs = bl.Knobs({"price": (10, 200), "retries": bl.Whole(0, 6)})
+    >>> knobs = bl.Knobs({"price": (10, 200), "retries": bl.ranges.Int(0, 6)})
     >>> for visit in range(30):
     ...     ticket, setting = knobs.predict()
     ...     cost = (setting["price"] / 100 - 1.2) ** 2 + abs(setting["retries"] - 2)
@@ -193,9 +194,9 @@ class Knobs:
     ) -> Turn:
         """Return the next ticket and the setting to play; ``at`` is the time.
 
-        With a ``key``, text or a whole number that no open ticket has, every other verb takes the
-        key in the place of the ticket, and snapshots keep it. What is not said of a context that
-        was announced counts as the middle of its range, or as none of its values.
+        With a ``key``, a string that no open ticket has, every other verb takes the key in the
+        place of the ticket, and snapshots keep it. What is not said of a context that was announced
+        counts as the middle of its range, or as none of its values.
         """
         settings, keys, memory = self._settings, self._keys, self._memory
         if keys.left is not None:
@@ -221,8 +222,6 @@ class Knobs:
             if keys.left is not None:
                 keys.finish(self._memory)
         return _as_tuple(Turn, (ticket, settings.setting(x.tolist())))
-
-    ask = predict
 
     def _at(self, at: Time) -> KnobsMemory:
         """Return memory that knows of what kind times are: a copy, where that is news.
@@ -277,8 +276,6 @@ class Knobs:
         changed.
         """
         return self._hear("observe", L.OBSERVE, ticket, cost, at)
-
-    tell = observe
 
     @alone
     def revise(self, ticket: int | Key, cost: float, *, at: Time | None = None) -> bool:
@@ -556,33 +553,33 @@ class Knobs:
         return knobs
 
     @alone
-    def snapshot(self, *, key: bytes | None = None) -> bytes:
+    def snapshot(self, *, secret: bytes | None = None) -> bytes:
         """Return all of it as one blob; equal knobs give equal blobs.
 
-        With a ``key`` nobody can write or change one unseen who does not have it.
+        With a ``secret``, only those who know it can write or change one unseen.
         """
         self._finish()
-        return snapshot.pack(self._settings, self._memory, self._keys, key)
+        return snapshot.pack(self._settings, self._memory, self._keys, secret)
 
     @classmethod
-    def restore(cls, blob: bytes, *, key: bytes | None = None) -> Self:
+    def restore(cls, blob: bytes, *, secret: bytes | None = None) -> Self:
         """Return what a snapshot holds; it goes on as if nothing had happened.
 
-        ``key`` is the one that ``snapshot`` was given. Raises ``SnapshotError``. What
+        ``secret`` is the one that ``snapshot`` was given. Raises ``SnapshotError``. What
         ``LinearModel.load`` says of later tickets holds here.
         """
         knobs = cls.__new__(cls)
-        knobs._connect(*snapshot.unpack(blob, key))
+        knobs._connect(*snapshot.unpack(blob, secret))
         return knobs
 
-    def save(self, path: StrPath, *, key: bytes | None = None) -> None:
+    def save(self, path: StrPath, *, secret: bytes | None = None) -> None:
         """Write a snapshot to a file as a whole, or leave the file as it was."""
-        write_whole(path, self.snapshot(key=key))
+        write_whole(path, self.snapshot(secret=secret))
 
     @classmethod
-    def load(cls, path: StrPath, *, key: bytes | None = None) -> Self:
+    def load(cls, path: StrPath, *, secret: bytes | None = None) -> Self:
         """Return what a file holds; arguments and errors are those of ``restore``."""
-        return cls.restore(Path(path).read_bytes(), key=key)
+        return cls.restore(Path(path).read_bytes(), secret=secret)
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...], Any]:
         """Pickle and copy by snapshot, and what subclasses add."""

@@ -174,6 +174,7 @@ class KnobsMemory(TimedMemory):
         """Demand that there is a clock where there must be one, and that nothing is past due."""
         times, deadline = int(self.n[N.HAS_TIMES]), settings.deadline
         demand(times in (0, NUMBERS, DATES), "the kind of times")
+        demand(not (settings.counts_predictions and times), "the kind of times")
         demand(self.has_clock == (times > 0 and deadline is not None), "the clock")
         demand(not settings.needs_times or self.rounds == 0 or self.has_clock, "the clock")
         if not self.has_clock or deadline is None:

@@ -12,8 +12,8 @@ from belated._version import __version__
 from belated.files import StrPath
 from belated.kernels.knobs import layout as L
 from belated.knobs.constraints import words
-from belated.knobs.ranges import Among, Log, Range, Whole
 from belated.knobs.report import KnobsReport
+from belated.ranges import Categories, Int, Log, Range
 from belated.report import Bars, Heat, Lines, Page, Section, Series, Table, write_page
 from belated.report.plain import counted, first_up, plain
 
@@ -180,7 +180,7 @@ def _slices(knobs: Knobs, report: KnobsReport) -> Iterator[Section]:
         high = tuple(each.cost + each.uncertainty for each in told)
         title = f"Expected {_what(report)} along {name}"
         figure: Lines | Bars
-        if isinstance(knob, Among):
+        if isinstance(knob, Categories):
             labels = tuple(_shown(value) for value in values)
             figure = Bars(title, labels, (Series("expected", (), y, low, high),), _what(report))
         else:
@@ -257,16 +257,16 @@ def _contexts(report: KnobsReport) -> Iterator[Section]:
 
 def _values(knob: Range, count: int) -> list[Any]:
     """Return values along a knob, from one end to the other."""
-    if isinstance(knob, Whole | Among) and knob.levels <= count:
+    if isinstance(knob, Int | Categories) and knob.levels <= count:
         return [knob.value(place) for place in np.linspace(-1.0, 1.0, knob.levels).tolist()]
     values = [knob.value(place) for place in np.linspace(-1.0, 1.0, count).tolist()]
     return [values[0], *(b for a, b in pairwise(values) if a != b)]
 
 
 def _described(knob: Range) -> str:
-    if isinstance(knob, Among):
+    if isinstance(knob, Categories):
         return "one of " + ", ".join(_shown(value) for value in knob.values)
-    kind = {Log: ", on a logarithmic scale", Whole: ", whole numbers"}.get(type(knob), "")
+    kind = {Log: ", on a logarithmic scale", Int: ", whole numbers"}.get(type(knob), "")
     return f"{_shown(knob.low)} to {_shown(knob.high)}{kind}"
 
 

@@ -11,16 +11,17 @@ from typing import Any, Literal
 
 import numpy as np
 
+from belated import ranges
 from belated.arrays import Code, Floats
 from belated.errors import BadFeatures, SpecError
 from belated.kernels.knobs import layout as L
 from belated.kernels.slots import ints as N
-from belated.knobs import constraints, ranges
+from belated.knobs import constraints
 from belated.knobs.constraints import Constraint
 from belated.knobs.constraints import checked as _constraints
-from belated.knobs.ranges import Among, Log, Range, Span, Whole, range_of
 from belated.learner.state import FEWEST, Memory
 from belated.linear.clock import has_unit, span_of
+from belated.ranges import Categories, Int, Log, Range, Span, range_of
 from belated.spec import number, whole
 
 Goal = Literal["min", "max"]
@@ -49,6 +50,8 @@ class Settings:
     """In rounds, or in the unit of the clock; None: tickets have none."""
     needs_times: bool
     """Whether the deadline is a length of time, so that predictions have to come with times."""
+    counts_predictions: bool
+    """Whether the deadline was given in predictions, so that times are refused."""
     seed: int
     constraints: tuple[Constraint, ...] = ()
     places: tuple[float, ...] = field(default=(), compare=False)
@@ -81,6 +84,8 @@ class Settings:
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for JSON."""
         more: dict[str, Any] = {"needs_times": True} if self.needs_times else {}
+        if self.counts_predictions:
+            more["counts_predictions"] = True
         if self.constraints:
             more["constraints"] = [dict(each) for each in self.constraints]
         return {
@@ -146,7 +151,7 @@ class Settings:
                 )
             except SpecError as error:
                 raise BadFeatures(f"{error}; nothing has changed") from error
-            if isinstance(kind, Among):
+            if isinstance(kind, Categories):
                 values += [float(told.get(name) == each) for each in kind.values]
             else:
                 values.append(place)
@@ -162,9 +167,9 @@ class Settings:
         for name, kind in self.context.items():
             width = _width(kind)
             here = slice(at, at + width)
-            for i in range(width) if isinstance(kind, Among) else (-1.0, 1.0):
+            for i in range(width) if isinstance(kind, Categories) else (-1.0, 1.0):
                 features = means.copy()
-                if isinstance(kind, Among):
+                if isinstance(kind, Categories):
                     share = float(means[at + int(i)])
                     features[here] = np.arange(width) == i
                     if share > 0.0:
@@ -215,6 +220,7 @@ def checked(
     deadline: Any,
     seed: int,
     needs_times: Any = False,
+    counts_predictions: Any = False,
     constraints: Any = None,
 ) -> Settings:
     """Return the settings, or say which one is wrong."""
@@ -245,6 +251,7 @@ def checked(
         silence=silent,
         deadline=_wait(deadline, is_length),
         needs_times=is_length,
+        counts_predictions=bool(counts_predictions) or isinstance(deadline, Mapping),
         constraints=_constraints(constraints, found, first),
         seed=seed,
         places=tuple(_rounded(found[n].place(first[n], "Knobs", f"start of {n}")) for n in found),
@@ -290,7 +297,7 @@ def _start(knobs: dict[str, Range], start: Any) -> Setting:
     }
     for name, knob in knobs.items():
         knob.place(told[name], "Knobs", f"start of {name}")
-        if isinstance(knob, Whole):
+        if isinstance(knob, Int):
             told[name] = int(told[name])
     return told
 
@@ -331,10 +338,10 @@ def _context(context: Any) -> dict[str, Range]:
         raise SpecError(f"Knobs: context must be a dict of names and ranges, got {context!r}")
     found: dict[str, Range] = {}
     for name, given in context.items():
-        is_range = isinstance(given, Span | Log | Whole | Among)
+        is_range = isinstance(given, Span | Log | Int | Categories)
         is_pair = isinstance(given, tuple) and len(given) == 2
         is_range = is_range or (is_pair and not any(isinstance(each, str) for each in given))
-        found[name] = range_of(given, name) if is_range else Among(given)
+        found[name] = range_of(given, name) if is_range else Categories(given)
     if sum(_width(each) for each in found.values()) > L.MOST_CONTEXT:
         raise SpecError(f"Knobs: a context has at most {L.MOST_CONTEXT} numbers and values in all")
     return found
@@ -347,7 +354,7 @@ def _is_text(name: str) -> bool:
 
 def _width(known: Range) -> int:
     """Return how many features something known takes: one of a number, one for each of values."""
-    return known.levels if isinstance(known, Among) else 1
+    return known.levels if isinstance(known, Categories) else 1
 
 
 def _rounded(place: float) -> float:

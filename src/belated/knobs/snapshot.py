@@ -12,15 +12,15 @@ from belated.learner.state import PARTS
 _KIND = "Knobs"
 
 
-def pack(settings: Settings, memory: KnobsMemory, keys: Keys, key: bytes | None) -> bytes:
+def pack(settings: Settings, memory: KnobsMemory, keys: Keys, secret: bytes | None) -> bytes:
     """Return the blob."""
     about = {"settings": settings.to_dict(), **keys.about(memory.answerable)}
-    return sealed.seal(_KIND, about, memory.parts(), key)
+    return sealed.seal(_KIND, about, memory.parts(), secret)
 
 
-def unpack(blob: bytes, key: bytes | None) -> tuple[Settings, KnobsMemory, Keys]:
+def unpack(blob: bytes, secret: bytes | None) -> tuple[Settings, KnobsMemory, Keys]:
     """Read a blob, or say what is wrong with it."""
-    about, parts = sealed.unseal(_KIND, blob, PARTS, key)
+    about, parts = sealed.unseal(_KIND, blob, PARTS, secret)
     try:
         settings = restored(about["settings"])
         memory = KnobsMemory.restored(settings, parts)

@@ -34,7 +34,7 @@ class Content(NamedTuple):
 
 
 def pack(
-    program: Program, memory: Memory, keys: Keys | None, base: bytes | None, key: bytes | None
+    program: Program, memory: Memory, keys: Keys | None, base: bytes | None, secret: bytes | None
 ) -> bytes:
     """Return the blob."""
     spec = None if program.has_user_parts else program.spec.to_json()
@@ -45,14 +45,14 @@ def pack(
         "base": None if base is None else base.hex(),
         **(Keys() if keys is None else keys).about(memory.answerable),
     }
-    return sealed.seal(_KIND, about, memory.parts(), key)
+    return sealed.seal(_KIND, about, memory.parts(), secret)
 
 
 def unpack(
-    blob: bytes, spec: Playable | None, key: bytes | None
+    blob: bytes, spec: Playable | None, secret: bytes | None
 ) -> tuple[Program, Memory, Keys | None]:
     """Read a blob, or say what is wrong with it; ``spec`` is that of a learner with user parts."""
-    about, arrays = sealed.unseal(_KIND, blob, PARTS, key)
+    about, arrays = sealed.unseal(_KIND, blob, PARTS, secret)
     content = Content(*_read(about), arrays, _saved(about))
     room = arrays["f"].size + arrays["copy_f"].size
     stored = spec if content.spec is None else _stored_spec(content.spec, room)
@@ -71,7 +71,7 @@ def unpack(
         raise SnapshotError("restore: the learner is too large for this machine") from error
     keys = Keys.restored(about, memory.answerable)
     _load(program, content.base)
-    return program, memory, keys if keys or keys.has_numbers else None
+    return program, memory, keys if keys else None
 
 
 def _read(about: dict[str, Any]) -> tuple[str | None, tuple[int, ...] | None]:

@@ -3,61 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from typing import Any, Self
-
-import numpy as np
 
 from belated.errors import BadKey, SnapshotError, UnknownTicket
 from belated.kernels.slots import ints as N
 from belated.learner.given import checked_ticket
 from belated.learner.state import Memory
 
-Key = str | int
-"""A key: text or a whole number."""
-
-
-LARGEST = 10**100
-"""Keys that are numbers are less than this, and more than its negative."""
-
-
-class Ticket(int):
-    """A whole number that is a ticket, also where other numbers are keys.
-
-    It is for those who know which it is, as a service whose tickets are signed texts.
-    """
-
-    __slots__ = ()
-
-
-class NumberKey(int):
-    """A whole number that is a key, also where no number was given as one: then nothing has it."""
-
-    __slots__ = ()
+Key = str
+"""A key: a string."""
 
 
 class Keys:
     """Which ticket has which key. Keys of closed tickets are dropped now and then.
 
-    Text is always a key. A number is one as soon as a number has been given as a key; until then it
-    is a ticket. ``Ticket`` and ``NumberKey`` say which it is.
+    A string is a key, and a whole number is a ticket.
 
     >>> keys = Keys()
     >>> keys.give("order-120", 7)
     >>> keys.ticket("order-120"), keys.ticket(7), "order-7" in keys
     (7, 7, False)
-    >>> keys.give(7, 3)
-    >>> keys.ticket(7), keys.ticket(Ticket(7))
-    (3, 7)
     """
 
-    __slots__ = ("_most", "has_numbers", "left", "tickets")
+    __slots__ = ("_most", "left", "tickets")
 
-    def __init__(self, given: Iterable[tuple[Key, int]] = (), has_numbers: bool = False) -> None:
+    def __init__(self, given: Iterable[tuple[Key, int]] = ()) -> None:
         self.tickets: dict[Key, int] = dict(given)
         """By key, also some of tickets that are closed."""
         self._most = 64
-        self.has_numbers = has_numbers
         self.left: tuple[Key | list[Key | None] | None, int, int] | None = None
         """What a prediction leaves to ``finish``: its key, its ticket, and of what kind times are.
 
@@ -68,8 +41,8 @@ class Keys:
     @classmethod
     def restored(cls, about: Mapping[str, Any], alive: Callable[[], set[int]]) -> Self:
         """Return the keys that a snapshot tells of, or refuse them."""
-        given, has_numbers = about.get("keys"), about.get("number_keys")
-        if not isinstance(given, list) or not isinstance(has_numbers, bool):
+        given = about.get("keys")
+        if not isinstance(given, list):
             raise _unreadable()
         pairs: dict[Key, int] = {}
         living = alive() if given else set()
@@ -77,13 +50,17 @@ class Keys:
             if not isinstance(pair, list) or len(pair) != 2:
                 raise _unreadable()
             key, ticket = pair
-            is_key = type(key) is str or (type(key) is int and has_numbers)
-            if not is_key or type(ticket) is not int or ticket not in living or key in pairs:
+            if (
+                type(key) is not str
+                or type(ticket) is not int
+                or ticket not in living
+                or key in pairs
+            ):
                 raise _unreadable()
             pairs[key] = ticket
         if len(set(pairs.values())) < len(pairs):
             raise _unreadable()
-        return cls(pairs.items(), has_numbers)
+        return cls(pairs.items())
 
     def __bool__(self) -> bool:
         """Tell whether there are any."""
@@ -95,9 +72,7 @@ class Keys:
 
     def ticket(self, name: Any) -> Any:
         """Return the ticket of a key; what is none is returned as it is."""
-        if name.__class__ is Ticket:
-            return int(name)
-        if not may_be_key(name, self):
+        if not isinstance(name, str):
             return name
         found = self.tickets.get(name)
         if found is None:
@@ -113,19 +88,14 @@ class Keys:
         >>> keys.is_open("order-121", {7}.__contains__)
         False
         """
-        if not may_be_key(name, self):
+        if not isinstance(name, str):
             return is_open(checked_ticket(name))
         found = self.tickets.get(name)
         return found is not None and is_open(found)
 
     def check(self, key: Any, is_open: Callable[[int], bool]) -> None:
         """Refuse what cannot be a key, or is the key of an open ticket."""
-        if type(key) is not str and type(key) is not int:
-            key = plain_key(key)
-            if type(key) is not str and type(key) is not int:
-                raise BadKey(f"a key is text or a whole number, got {key!r}; nothing has changed")
-        if type(key) is int and abs(key) >= LARGEST:
-            raise BadKey("a key that is a number has at most 100 digits; nothing has changed")
+        check_key(key)
         found = self.tickets.get(key)
         if found is not None and is_open(found):
             raise BadKey(
@@ -135,13 +105,7 @@ class Keys:
 
     def give(self, key: Key, ticket: int) -> None:
         """Give a key to a ticket; one of NumPy's is kept as Python's own."""
-        kind = type(key)
-        if kind is not str and kind is not int:
-            key = plain_key(key)
-            kind = type(key)
-        if kind is int:
-            self.has_numbers = True
-        self.tickets[key] = ticket
+        self.tickets[str(key)] = ticket
 
     def finish(self, memory: Memory) -> None:
         """Note the key of a ticket and the kind of its time, if the kernel has handed it out.
@@ -168,7 +132,7 @@ class Keys:
         None stands for a row without a key.
         """
         if (
-            _are_keys(set(map(type, keys)), keys)
+            set(map(type, keys)) == {str}
             and len(set(keys)) == len(keys)
             and self.tickets.keys().isdisjoint(keys)
         ):
@@ -190,19 +154,13 @@ class Keys:
 
     def give_many(self, keys: Sequence[Key | None], first: int) -> None:
         """Give keys to tickets in a row; None stands for one without."""
-        given = {key: ticket for ticket, key in enumerate(keys, first) if key is not None}
+        given = {str(key): ticket for ticket, key in enumerate(keys, first) if key is not None}
         self.tickets.update(given)
-        self.has_numbers = self.has_numbers or int in set(map(type, given))
 
     def drop(self, name: Any) -> None:
-        """Forget a key, if it is one: its ticket is closed.
-
-        Of a ``Ticket`` it is the key that is the same number, if that has such a key: whether it
-        was answered by the one or the other, the same is left.
-        """
-        if self.tickets and (name.__class__ is not Ticket or self.tickets.get(name) == name):
-            with suppress(TypeError):  # a ticket that is an array has no hash, and is no key
-                self.tickets.pop(name, None)
+        """Forget a key, if it is one: its ticket is closed."""
+        if isinstance(name, str):
+            self.tickets.pop(name, None)
 
     def tidy(self, alive: Callable[[], set[int]]) -> None:
         """Forget the keys of tickets that are closed, when there may be many of them."""
@@ -213,10 +171,7 @@ class Keys:
 
     def about(self, alive: Callable[[], set[int]]) -> dict[str, Any]:
         """Return what a snapshot says of them."""
-        return {
-            "keys": self.pairs(alive()) if self.tickets else [],
-            "number_keys": self.has_numbers,
-        }
+        return {"keys": self.pairs(alive()) if self.tickets else []}
 
     def given(self) -> Iterable[tuple[Key, int]]:
         """Return all that are known, also some of tickets that are closed."""
@@ -228,41 +183,13 @@ class Keys:
         return sorted(kept, key=lambda pair: pair[1])
 
 
-def plain_key(key: Any) -> Any:
-    """Return NumPy's text and whole numbers as Python's own, and anything else as it is.
-
-    >>> plain_key(np.int64(9001)), plain_key(np.str_("order-120")), plain_key(True)
-    (9001, 'order-120', True)
-    """
-    if isinstance(key, np.str_):
-        return str(key)
-    return int(key) if _is_numpys(key) else key
-
-
-def may_be_key(name: Any, keys: Keys | None) -> bool:
-    """Tell whether a name is that of a key, whether a ticket has it or not."""
-    if isinstance(name, str) or name.__class__ is NumberKey:
-        return True
-    return keys is not None and keys.has_numbers and _is_whole(name)
-
-
-def _are_keys(types: set[type], keys: Sequence[Any]) -> bool:
-    """Tell whether all have the type of a key, and the same, and are small enough."""
-    if types == {int}:
-        return bool(min(keys) > -LARGEST and max(keys) < LARGEST)
-    return types == {str}
-
-
-def _is_whole(name: Any) -> bool:
-    """Tell whether a name is a whole number, also one of NumPy's."""
-    if isinstance(name, int):
-        return not isinstance(name, bool | Ticket)
-    return _is_numpys(name)
-
-
-def _is_numpys(name: Any) -> bool:
-    """Tell whether this is a whole number of NumPy's; its lengths of time only say so."""
-    return isinstance(name, np.integer) and not isinstance(name, np.timedelta64)
+def check_key(key: Any) -> None:
+    """Refuse a key that is no string."""
+    if not isinstance(key, str):
+        raise BadKey(
+            f"a key is a string, got {key!r}; nothing has changed: use str(id) for an id that is a "
+            "number"
+        )
 
 
 def _unreadable() -> SnapshotError:

@@ -22,7 +22,7 @@ from belated.learner import refusals
 from belated.learner.blob import pack, unpack
 from belated.learner.extras import extras_of
 from belated.learner.given import checked_seed, checked_ticket, events_of, numbers
-from belated.learner.keys import Key, Keys, NumberKey, may_be_key
+from belated.learner.keys import Key, Keys
 from belated.learner.program import Playable, compile_spec
 from belated.learner.report import Certificate, Report, report_of
 from belated.learner.turns import alone, busy
@@ -129,8 +129,6 @@ class Learner:
 
     def ticket(self, name: int | Key) -> int:
         """Return the ticket that a key stands for; a ticket stands for itself."""
-        if self._keys is None and name.__class__ is not NumberKey:
-            return checked_ticket(name)
         return checked_ticket((Keys() if self._keys is None else self._keys).ticket(name))
 
     def is_open(self, ticket: int | Key) -> bool:
@@ -143,7 +141,7 @@ class Learner:
         try:
             return self.ticket(name)
         except UnknownTicket:
-            if self._program.code[C.WEIGHED] and may_be_key(name, self._keys):
+            if self._program.code[C.WEIGHED] and isinstance(name, str):
                 return None
             raise
 
@@ -151,9 +149,8 @@ class Learner:
     def predict(self, key: Key | None = None) -> Decision:
         """Return the next ticket and play. The play is the caller's own copy.
 
-        With a ``key``, text or a whole number that no open ticket has, every other verb takes the
-        key in the place of the ticket, and snapshots keep it. Text is always a key; a number is one
-        as soon as a number has been given as a key, and until then it is a ticket.
+        With a ``key``, a string that no open ticket has, every other verb takes the key in the
+        place of the ticket, and snapshots keep it.
 
         A key is free again as soon as its ticket is closed, also where that was given up on
         (``Skip``, ``Deadline``) or lost (``Capacity``). A late answer to the old ticket would then
@@ -389,27 +386,27 @@ class Learner:
         return answers
 
     @alone
-    def snapshot(self, *, key: bytes | None = None) -> bytes:
+    def snapshot(self, *, secret: bytes | None = None) -> bytes:
         """Return the whole learner as one blob; equal learners give equal blobs.
 
-        With a ``key`` nobody can write or change one unseen who does not have it.
+        With a ``secret``, only those who know it can write or change one unseen.
         """
         self._finish()
         saved = saved_base(self._program)
         if self._program.code[C.BASE] == K.USER_BASE and saved is None:
             name = type(self._program.base).__name__
             raise SnapshotError(f"snapshot: {name} has no save() -> bytes and load(bytes)")
-        return pack(self._program, self._memory, self._keys, saved, key)
+        return pack(self._program, self._memory, self._keys, saved, secret)
 
     @classmethod
     def restore(
-        cls, blob: bytes, spec: Playable | None = None, *, key: bytes | None = None
+        cls, blob: bytes, spec: Playable | None = None, *, secret: bytes | None = None
     ) -> Self:
         """Return the learner that a snapshot holds; it goes on as if nothing had happened.
 
         ``spec`` is needed only when it contains Python objects, which a snapshot cannot hold.
-        ``key`` is the one that ``snapshot`` was given. Whatever the bytes are, there is a learner
-        that plays in its set, or a ``SnapshotError``.
+        ``secret`` is the one that ``snapshot`` was given. Whatever the bytes are, there is a
+        learner that plays in its set, or a ``SnapshotError``.
 
         Tickets that were handed out after the snapshot are not known to it, and their numbers are
         handed out again: an answer to one of them would be taken for another's. Keys do not have
@@ -427,22 +424,24 @@ class Learner:
         belated.errors.UnknownTicket: no open ticket has the key 'order-120'; nothing has changed
         """
         learner = cls.__new__(cls)
-        learner._program, learner._memory, learner._keys = unpack(blob, spec, key)
+        learner._program, learner._memory, learner._keys = unpack(blob, spec, secret)
         learner._turn = [None]
         learner._connect()
         return learner
 
-    def save(self, path: StrPath, *, key: bytes | None = None) -> None:
+    def save(self, path: StrPath, *, secret: bytes | None = None) -> None:
         """Write a snapshot to a file as a whole, or leave the file as it was."""
-        write_whole(path, self.snapshot(key=key))
+        write_whole(path, self.snapshot(secret=secret))
 
     @classmethod
-    def load(cls, path: StrPath, spec: Playable | None = None, *, key: bytes | None = None) -> Self:
+    def load(
+        cls, path: StrPath, spec: Playable | None = None, *, secret: bytes | None = None
+    ) -> Self:
         """Return the learner that a file holds.
 
         Arguments, checks and what becomes of later tickets are those of ``restore``.
         """
-        return cls.restore(Path(path).read_bytes(), spec, key=key)
+        return cls.restore(Path(path).read_bytes(), spec, secret=secret)
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...], Any]:
         """Pickle and copy by snapshot, and what subclasses add."""

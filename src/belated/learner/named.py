@@ -10,7 +10,7 @@ import numpy as np
 from belated.arrays import Ints
 from belated.errors import BadKey, UnknownTicket
 from belated.learner.given import checked_ticket, whole
-from belated.learner.keys import Key, Keys, NumberKey, plain_key
+from belated.learner.keys import Key, Keys
 from belated.timeline.columns import is_nothing
 
 _TEXTS, _NUMBERS = {str}, {int}
@@ -43,7 +43,7 @@ def named(given: Any, keys: Keys, who: str) -> Named:
     """
     if hasattr(given, "to_pylist"):  # a column of pyarrow
         given = given.to_pylist()
-    if not keys.has_numbers and not _may_name(given):
+    if not _may_name(given):
         try:
             tickets = whole(given, f"{who}: tickets must be whole numbers", UnknownTicket)
         except UnknownTicket:
@@ -60,7 +60,7 @@ def named(given: Any, keys: Keys, who: str) -> Named:
 
 def _tickets(names: list[Any], keys: Keys, who: str) -> list[int]:
     types = set(map(type, names))
-    if types == _TEXTS or (types == _NUMBERS and keys.has_numbers):
+    if types == _TEXTS:
         found = list(map(keys.tickets.get, names))
         if None not in found:  # as nearly always
             return found  # type: ignore[return-value]
@@ -87,8 +87,8 @@ def _refuse_missing(names: Sequence[Any], who: str) -> None:
 def keys_of(given: Any, rows: int, who: str) -> list[Key | None]:
     """Return keys as a list of one for each row, None where a column has nothing.
 
-    >>> keys_of(np.array([81, 82]), 2, "predict_many")
-    [81, 82]
+    >>> keys_of(np.array(["81", "82"]), 2, "predict_many")
+    ['81', '82']
     """
     keys = listed_keys(given, who)
     if len(keys) != rows:
@@ -109,11 +109,11 @@ def _is_of_names(kind: type) -> bool:
 
     True and False are no names: they are refused so, and not taken for 1 and 0.
     """
-    return issubclass(kind, str | NumberKey | bool)
+    return issubclass(kind, str | bool)
 
 
 def _may_name(given: Any) -> bool:
-    """Tell whether there may be a key in a list, where numbers are tickets."""
+    """Tell whether there may be a key in a list."""
     if isinstance(given, list | tuple):
         types = set(map(type, given))
         return types != _NUMBERS and any(map(_is_of_names, types))
@@ -137,7 +137,7 @@ def _listed(given: Any) -> list[Any] | None:
         names = given.to_pylist() if hasattr(given, "to_pylist") else list(given)
     if _PLAIN.issuperset(map(type, names)):  # as nearly always
         return names
-    return [None if is_nothing(name) else plain_key(name) for name in names]
+    return [None if is_nothing(name) else name for name in names]
 
 
 def _shown(given: Any) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import operator
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -14,12 +16,13 @@ from belated.errors import ClockError, LogError, SpecError
 
 Time = float | datetime | np.datetime64
 """A number in a unit of the user's, or a date with a time."""
-Duration = float | timedelta | np.timedelta64 | str
-"""A number in the same unit, or a length of time: also a text such as "30d", "36h" or "15min"."""
+Duration = float | timedelta | np.timedelta64 | str | Mapping[str, int]
+"""A number in the same unit, a length of time such as "30d" or "15min", or {"predictions": n}."""
 SINCE_1970 = 1e8
 """From here on a number may be seconds since 1970, as dates are; it is a day in 1973."""
 AFTER_DATES = 2.6e11
 """No datetime is so many seconds after 1970; in milliseconds it is a day in 1978."""
+LONGEST_WAIT = 1 << 31  # predictions
 NUMBERS, DATES = 1, 2
 """What times were, as a model remembers it: numbers alone, or dates, maybe with numbers."""
 
@@ -102,6 +105,8 @@ def span_of(duration: Any, rule: str) -> float:
     >>> span_of(timedelta(hours=1), "doc"), span_of("36h", "doc"), span_of(30, "doc")
     (3600.0, 129600.0, 30.0)
     """
+    if isinstance(duration, Mapping):
+        return float(predictions_of(duration, rule))
     if isinstance(duration, str):
         value = _written(duration)
     elif has_unit(duration):
@@ -120,6 +125,25 @@ def span_of(duration: Any, rule: str) -> float:
         more = ' such as "30d", "36h" or "15min"' if isinstance(duration, str) else ""
         raise SpecError(f"{rule}{more}, got {duration!r}")
     return value
+
+
+def predictions_of(wait: Mapping[str, Any], rule: str) -> int:
+    """Return the number of predictions that ``{"predictions": n}`` stands for.
+
+    >>> predictions_of({"predictions": 100}, "doc")
+    100
+    """
+    count: Any = wait["predictions"] if set(wait) == {"predictions"} else None
+    try:
+        number = -1 if isinstance(count, bool) else operator.index(count)
+    except TypeError:
+        number = -1
+    if not 0 <= number <= LONGEST_WAIT:
+        raise SpecError(
+            f'{rule}; in predictions it is {{"predictions": n}} with a whole number from 0 to '
+            f"{LONGEST_WAIT}, got {dict(wait)!r}"
+        )
+    return number
 
 
 def _written(text: str) -> float:

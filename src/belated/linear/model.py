@@ -76,17 +76,18 @@ class LinearModel:
     ``interactions`` lists tuples of names to be multiplied; ``intercept`` adds a constant.
     ``l1`` and ``l2`` shrink weights.
 
-    ``wait`` says when to stop waiting for a label: "skip" goes by the ages at which labels came,
-    above ``patience`` later predictions, and where there is a ``deadline`` by that alone; an int
-    waits for so many, None for ever, and a duration (a timedelta, "30d", "36h") is a deadline. At
-    most ``most_open`` tickets are open: before there are more, the oldest is closed, so late labels
-    are lost for good. (``Capacity``, which is for learners, draws which tickets it loses, and lets
-    the other answers weigh more.)
+    ``wait`` says when to stop waiting for a label: "adaptive" goes by the ages at which labels
+    came, above 1,000 later predictions, and where there is a ``deadline`` by that alone;
+    ``{"predictions": n}`` waits for n later predictions, None for ever, and a duration (a
+    timedelta, "30d", "36h") is a deadline. At most ``max_open`` tickets are open: before there are
+    more, the oldest is closed, so late labels are lost for good. (``Capacity``, which is for
+    learners, draws which tickets it loses, and lets the other answers weigh more.)
     ``silence`` is the label of what nothing is heard of: it is learned at once, and corrected when
-    something is. A ticket is due ``deadline`` after its prediction, in the unit of ``at`` or in
-    predictions; then it closes, with the label so far as the last word. ``late="learn"`` keeps what
-    has one open for later labels. Times are numbers or dates, and dates are seconds since 1970;
-    beside a deadline with a unit, numbers are seconds too.
+    something is. A ticket is due ``deadline`` after its prediction. A number is in the unit of
+    ``at``, or in predictions where no times are given; ``{"predictions": n}`` is in predictions,
+    and times are then refused. A ticket that is due closes, with the label so far as the last word;
+    ``late="learn"`` keeps it open for later labels if it has one. Times are numbers or dates, and
+    dates are seconds since 1970; beside a deadline with a unit, numbers are seconds too.
 
     ``columns`` says what the columns of a log become (``Log.kinds``): then dicts are rows as the
     log has them, and mean what they mean there. A model that ``belated replay --save`` wrote has
@@ -134,9 +135,8 @@ class LinearModel:
         l2: float = 0.0,
         intercept: bool = True,
         interactions: Iterable[Sequence[str]] = (),
-        wait: Wait = "skip",
-        patience: int = 1000,
-        most_open: int | None = None,
+        wait: Wait = "adaptive",
+        max_open: int | None = None,
         silence: float | None = None,
         deadline: Duration | None = None,
         late: Late = "drop",
@@ -152,8 +152,7 @@ class LinearModel:
             intercept=intercept,
             interactions=interactions,
             wait=wait,
-            patience=patience,
-            most_open=most_open,
+            max_open=max_open,
             silence=silence,
             deadline=deadline,
             late=late,
@@ -382,7 +381,7 @@ class LinearModel:
         ``UnknownTicket``, ``AlreadyObserved`` or ``BadFeedback``, and then nothing has changed.
         """
         hear, keys = self._hear_now, self._keys
-        if hear is not None and at is None and not (keys.tickets or keys.has_numbers or keys.left):
+        if hear is not None and at is None and not (keys.tickets or keys.left):
             used = hear(ticket, label, weight)
             if used is not None:
                 return used
@@ -398,7 +397,7 @@ class LinearModel:
             if keys.left is not None:
                 keys.finish(self._memory)
             name = ticket
-            if ticket.__class__ is not int or ticket >> 63 or keys.has_numbers:
+            if ticket.__class__ is not int or ticket >> 63:
                 ticket = checked_ticket(keys.ticket(ticket))
             if label.__class__ is not float:
                 label = number(label, "observe", "label")
@@ -704,41 +703,41 @@ class LinearModel:
         return VALUES[self._settings.loss](self._settings, v, y)
 
     @alone
-    def snapshot(self, *, key: bytes | None = None) -> bytes:
+    def snapshot(self, *, secret: bytes | None = None) -> bytes:
         """Return the whole model as one blob, as long as the coordinates that it has seen.
 
-        Equal models give equal blobs. With a ``key`` nobody can write or change one unseen who does
-        not have it.
+        Equal models give equal blobs. With a ``secret``, only those who know it can write
+        or change one unseen.
         """
         self._finish()
-        return snapshot.pack(self._settings, self._memory, self._keys, key)
+        return snapshot.pack(self._settings, self._memory, self._keys, secret)
 
     @classmethod
-    def restore(cls, blob: bytes, *, key: bytes | None = None) -> Self:
+    def restore(cls, blob: bytes, *, secret: bytes | None = None) -> Self:
         """Return the model that a snapshot holds; it goes on as if nothing had happened.
 
-        ``key`` is the one that ``snapshot`` was given. Whatever the bytes are, there is a model
+        ``secret`` is the one that ``snapshot`` was given. Whatever the bytes are, there is a model
         that goes on predicting numbers, or a ``SnapshotError``. What ``load`` says of tickets that
         were handed out later holds here too.
         """
         model = cls.__new__(cls)
-        model._settings, memory, keys = snapshot.unpack(blob, key)
+        model._settings, memory, keys = snapshot.unpack(blob, secret)
         model._connect(memory, keys)
         return model
 
-    def save(self, path: StrPath, *, key: bytes | None = None) -> None:
+    def save(self, path: StrPath, *, secret: bytes | None = None) -> None:
         """Write a snapshot to a file as a whole, or leave the file as it was."""
-        write_whole(path, self.snapshot(key=key))
+        write_whole(path, self.snapshot(secret=secret))
 
     @classmethod
-    def load(cls, path: StrPath, *, key: bytes | None = None) -> Self:
+    def load(cls, path: StrPath, *, secret: bytes | None = None) -> Self:
         """Return the model that a file holds; the checks are those of ``restore``.
 
         Tickets that were handed out after it was saved are not known to it, and their numbers are
         handed out again: a label for one of them would be taken for another's. Keys do not have
         that problem, as a lost one is simply unknown.
         """
-        return cls.restore(Path(path).read_bytes(), key=key)
+        return cls.restore(Path(path).read_bytes(), secret=secret)
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...], Any]:
         """Pickle and copy by snapshot, and what subclasses add."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -16,18 +16,20 @@ from belated.kernels.linear import layout as lm
 from belated.kernels.linear import losses as leaves
 from belated.kernels.slots import ints as N
 from belated.learner.state import Memory
-from belated.linear.clock import has_unit, span_of
+from belated.linear.clock import LONGEST_WAIT, Duration, has_unit, predictions_of, span_of
 from belated.linear.features import Interactions, checked_interactions
 from belated.linear.losses import LOSSES, Loss, named
 
 if TYPE_CHECKING:
     from belated.logs.kinds import Kinds
 
-Wait = Literal["skip"] | int | timedelta | str | None
+Wait = Duration | None
+"""Of ``wait``: "adaptive", {"predictions": n}, a length of time, or None."""
 Late = Literal["drop", "learn"]
 
 MOST_BITS = 30
-LONGEST_WAIT = 1 << 31
+LEAST_WAIT = 1_000
+"""Later predictions that the adaptive rule waits for at least."""
 WORK = 64
 """Entries of a row for which there is room at the start."""
 
@@ -44,15 +46,16 @@ class Settings:
     l2: float
     intercept: bool
     interactions: Interactions
-    wait: Literal["skip"] | int | None
-    patience: int
+    wait: Literal["adaptive"] | dict[str, int] | None
     silence: float | None
     deadline: float | None
     """In the unit of the clock; None: tickets have none."""
     needs_times: bool
     """Whether the deadline is a length of time, so that predictions have to come with times."""
+    counts_predictions: bool
+    """Whether the deadline was given in predictions, so that times are refused."""
     late: Late
-    most_open: int | None
+    max_open: int | None
     columns: Kinds | None = None
     """What the columns of a log become; None: features are as they are given."""
 
@@ -70,6 +73,11 @@ class Settings:
     def owes(self) -> bool:
         """Whether labels that are still to be corrected count; see ``kernels.linear.owed``."""
         return self.silence is not None and self.loss == "logistic"
+
+    @property
+    def longest_wait(self) -> int | None:
+        """The fixed number of predictions that a ticket waits for; None where there is none."""
+        return self.wait["predictions"] if isinstance(self.wait, dict) else None
 
     @property
     def labels(self) -> str:
@@ -94,12 +102,12 @@ class Settings:
             N.INTERCEPT: int(self.intercept),
             N.KEEP: lm.KEEP,
             N.LEARNS_LATE: int(self.late == "learn"),
-            N.MOST_OPEN: self.most_open or 0,
+            N.MOST_OPEN: self.max_open or 0,
         }
-        if self.wait == "skip" and self.deadline is None:  # which says how long to wait
-            numbers |= {N.GIVES_UP: lm.BY_AGES, N.LEAST: self.patience}
-        elif isinstance(self.wait, int):
-            numbers |= {N.GIVES_UP: lm.AFTER, N.PATIENCE: self.wait**2}
+        if self.wait == "adaptive" and self.deadline is None:  # which says how long to wait
+            numbers |= {N.GIVES_UP: lm.BY_AGES, N.LEAST: LEAST_WAIT}
+        elif self.longest_wait is not None:
+            numbers |= {N.GIVES_UP: lm.AFTER, N.PATIENCE: self.longest_wait**2}
         return Memory.fresh(
             np.append(self.header(), np.zeros(lm.OF_ROW + lm.OF_ENTRY * WORK)), numbers
         )
@@ -116,12 +124,12 @@ def checked(
     intercept: Any,
     interactions: Any,
     wait: Any,
-    patience: Any,
     silence: Any,
     deadline: Any,
     late: Any,
-    most_open: Any,
+    max_open: Any,
     needs_times: Any = False,
+    counts_predictions: Any = False,
     columns: Any = None,
 ) -> Settings:
     """Return the settings, or say which one is wrong."""
@@ -143,6 +151,7 @@ def checked(
     wait, deadline = _one_of(wait, deadline)
     if deadline is not None:
         needs_times = bool(needs_times) or has_unit(deadline)
+        counts_predictions = bool(counts_predictions) or isinstance(deadline, Mapping)
         deadline = span_of(deadline, "LinearModel: deadline must be a duration of at least 0")
     return Settings(
         loss=loss,
@@ -151,25 +160,34 @@ def checked(
         delta=bend,
         intercept=bool(intercept),
         interactions=checked_interactions(interactions),
-        wait=wait if wait is None or _is_skip(wait) else _whole("wait", wait, 0, LONGEST_WAIT),
-        patience=_whole("patience", patience, 0, LONGEST_WAIT),
+        wait=wait,
         silence=_silence(loss, silence),
         deadline=deadline,
         needs_times=bool(needs_times),
+        counts_predictions=bool(counts_predictions),
         late="learn" if late == "learn" else "drop",
-        most_open=None if most_open is None else _whole("most_open", most_open, 1, LONGEST_WAIT),
+        max_open=None if max_open is None else _whole("max_open", max_open, 1, LONGEST_WAIT),
         columns=None if columns is None else _columns(columns),
         **penalties,
     )
 
 
 def _one_of(wait: Any, deadline: Any) -> tuple[Any, Any]:
-    """Return both, where a wait that is a duration is a deadline."""
-    if not has_unit(wait) or _is_skip(wait):
+    """Return both, checked, where a wait that is a duration is a deadline."""
+    rule = 'wait must be "adaptive", {"predictions": n}, None or a duration such as "30d"'
+    if wait is None or (isinstance(wait, str) and wait == "adaptive"):
         return wait, deadline
+    if isinstance(wait, Mapping):
+        return {"predictions": predictions_of(wait, f"LinearModel: {rule}")}, deadline
+    if isinstance(wait, str) and wait == "skip":
+        raise _wrong(f'{rule}; "skip" is now called "adaptive"', wait)
+    if not has_unit(wait):
+        is_count = isinstance(wait, int | np.integer) and not isinstance(wait, bool)
+        more = f'; a number of predictions is {{"predictions": {wait}}}' if is_count else ""
+        raise _wrong(f"{rule}{more}", wait)
     if deadline is not None:
         raise _wrong("wait as a duration is a deadline, so give only one of the two", wait)
-    span_of(wait, "LinearModel: wait must be 'skip', None or a whole number, or a duration")
+    span_of(wait, f"LinearModel: {rule}")
     return None, wait
 
 
@@ -201,10 +219,6 @@ def _silence(loss: Any, silence: Any) -> float | None:
     return label
 
 
-def _is_skip(wait: Any) -> bool:
-    return isinstance(wait, str) and wait == "skip"
-
-
 def _wrong(rule: str, value: Any) -> SpecError:
     return SpecError(f"LinearModel: {rule}, got {value!r}")
 
@@ -220,11 +234,10 @@ def _number(name: str, value: Any) -> float:
 
 
 def _whole(name: str, value: Any, low: int, high: int) -> int:
-    extra = "'skip', None or " if name == "wait" else ""
     try:
         number = operator.index(value) if not isinstance(value, bool) else -1
     except TypeError:
         number = -1
     if not low <= number <= high:
-        raise _wrong(f"{name} must be {extra}a whole number from {low} to {high}", value)
+        raise _wrong(f"{name} must be a whole number from {low} to {high}", value)
     return number

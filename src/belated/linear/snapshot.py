@@ -13,17 +13,17 @@ from belated.linear.settings import Settings, checked
 _KIND = "LinearModel"
 
 
-def pack(settings: Settings, memory: ModelMemory, keys: Keys, key: bytes | None) -> bytes:
+def pack(settings: Settings, memory: ModelMemory, keys: Keys, secret: bytes | None) -> bytes:
     """Return the blob."""
     columns = None if settings.columns is None else settings.columns.to_dict()
     told = {**dataclasses.asdict(settings), "columns": columns}
     about = {"settings": told, **keys.about(memory.answerable)}
-    return sealed.seal(_KIND, about, memory.parts(), key)
+    return sealed.seal(_KIND, about, memory.parts(), secret)
 
 
-def unpack(blob: bytes, key: bytes | None) -> tuple[Settings, ModelMemory, Keys]:
+def unpack(blob: bytes, secret: bytes | None) -> tuple[Settings, ModelMemory, Keys]:
     """Read a blob, or say what is wrong with it."""
-    about, arrays = sealed.unseal(_KIND, blob, PARTS, key)
+    about, arrays = sealed.unseal(_KIND, blob, PARTS, secret)
     try:
         settings = checked(**about["settings"])
     except (KeyError, SpecError, TypeError) as error:

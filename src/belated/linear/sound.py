@@ -86,15 +86,17 @@ def _check_patience(settings: Settings, memory: Memory, fresh: Memory) -> None:
     """Demand that no open ticket should have been given up on."""
     n = memory.n
     demand(all(n[slot] >= 0 for slot in _COUNTED) and n[N.HAS_TIMES] <= DATES, "counts of labels")
+    demand(not (settings.counts_predictions and n[N.HAS_TIMES]), "times")
     demand(n[N.HEARD] <= min(n[N.SETTLED], n[N.SKIPPED]), "counts of labels")
     demand(n[N.SETTLED] <= n[N.ROUNDS], "counts of labels")
-    demand(settings.most_open is None or memory.open <= settings.most_open, "too many open")
-    if settings.wait == "skip":
+    demand(settings.max_open is None or memory.open <= settings.max_open, "too many open")
+    if settings.wait == "adaptive":
         demand(n[N.LIMIT] <= 1 << 40 and n[N.PATIENCE] == n[N.LIMIT] ** 2, "patience")
         return
     demand(n[N.LIMIT] == 0, "patience")
     demand(memory.n[N.PATIENCE] == fresh.n[N.PATIENCE], "patience")
-    demand(settings.wait is None or memory.oldest_age <= settings.wait, "overdue tickets")
+    longest = settings.longest_wait
+    demand(longest is None or memory.oldest_age <= longest, "overdue tickets")
 
 
 def _check_sums(settings: Settings, f: Floats, memory: Memory) -> None:

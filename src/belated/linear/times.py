@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Protocol
 
 import numpy as np
@@ -42,6 +43,10 @@ class Told(Protocol):
     def needs_times(self) -> bool:
         """Whether the deadline is a length of time."""
 
+    @property
+    def counts_predictions(self) -> bool:
+        """Whether the deadline is a number of predictions, so that no times can be given."""
+
 
 class Clocked(Protocol):
     """What memory says of times so far."""
@@ -77,24 +82,36 @@ class Times:
         if at is None and deadline is None and self._settings.deadline is None:
             return NEVER, NEVER
         now, span = self.of(at, "predict"), self._span(deadline)
-        if deadline is not None and has_unit(deadline) and not is_date(at):
-            self.check_timed(now, "predict")
-            check_seconds(now, "predict")
+        if deadline is not None:
+            self.check_unit(now, deadline, "predict")
         return now, span
 
-    def check_timed(self, now: float, who: str) -> None:
-        """Refuse a length of time, where no time is known and predictions are counted instead."""
-        if math.isnan(now) and not self._memory.has_times and self._settings.deadline is not None:
-            raise ClockError(
-                f"{who}: this model counts its deadlines in predictions, so that a deadline is a "
-                "number of them, and no length of time; nothing has changed"
-            )
+    def check_unit(self, now: float, deadline: Duration | None, who: str) -> None:
+        """Refuse the deadline of a ticket where its unit is not that of the model.
+
+        ``now`` is the time of the prediction, NaN where none is given.
+        """
+        is_timed = self._memory.has_times or not math.isnan(now)
+        if isinstance(deadline, Mapping):
+            if is_timed or self._settings.needs_times:
+                raise ClockError(
+                    f"{who}: the deadlines of this model are in time, so that one of a ticket "
+                    "cannot be a number of predictions; nothing has changed"
+                )
+        elif deadline is not None and has_unit(deadline):
+            if not is_timed and self._settings.deadline is not None:
+                raise ClockError(
+                    f"{who}: this model counts its deadlines in predictions, so that a deadline is "
+                    "a number of them, and no length of time; nothing has changed"
+                )
+            check_seconds(now, who)
 
     @property
     def are_counted(self) -> bool:
         """Whether deadlines are counted in predictions, so that no times can be given any more."""
-        memory = self._memory
-        return memory.rounds > 0 and not memory.has_times and self._settings.deadline is not None
+        memory, settings = self._memory, self._settings
+        is_decided = memory.rounds > 0 and not memory.has_times
+        return settings.counts_predictions or (is_decided and settings.deadline is not None)
 
     def of(self, at: Time | None, who: str) -> float:
         """Return a time; NaN where predictions are counted instead."""
@@ -111,7 +128,8 @@ class Times:
         if self.are_counted:
             raise ClockError(
                 f"{who}: this model counts its deadlines in predictions; nothing has changed: give "
-                "at= from the first prediction on"
+                "at= from the first prediction on, with a deadline that is not "
+                '{"predictions": n}'
             )
         value = time_of(at, who)
         if is_date(at):

@@ -24,6 +24,7 @@ import numpy as np
 
 from belated.engine import progress_bar, row_counter
 from belated.errors import LogError
+from belated.linear.clock import predictions_of
 from belated.linear.losses import Loss
 from belated.logs import DateOrder, OnBad, Told, Unit
 from belated.logs.reading import NOTHING_TOLD
@@ -57,7 +58,7 @@ def replay(
     silence: str | float | None = None,
     deadline: str | float | timedelta | None = None,
     answered_only: bool = False,
-    wait: int | None = None,
+    wait: Mapping[str, int] | None = None,
     refit: int = 0,
     slices: Sequence[str] | None = None,
     also: Sequence[str] = (),
@@ -91,7 +92,7 @@ def replay(
     something is refused, unless ``answered_only`` says to learn and count answers alone.
 
     The methods are the default model; the same model told every label at once; the same model with
-    a fixed wait of ``wait`` predictions, by default the median delay, with the fixed wait that
+    a fixed ``wait``, ``{"predictions": n}``, by default the median delay, with the fixed wait that
     turns out best of several, and with no limit on waiting; AdaGrad that ignores delays, with the
     scale that is best without delays and with the one that is best in hindsight; and the mean of
     the labels so far. ``refit`` is how often ridge regression and trees of scikit-learn are fitted
@@ -116,6 +117,7 @@ def replay(
     )
     names = tuple(dict.fromkeys(also))
     others.check(names)
+    fixed = None if wait is None else _predictions(wait)
     said = Silence(silence, deadline, answered_only)
     if silence is not None and wait is not None:
         raise LogError("replay: with silence the deadline is the wait; give no wait beside it")
@@ -145,7 +147,15 @@ def replay(
     refits.check(refit, task.how.loss)
     if first is not None:
         task = task.first(first)
-    return _played(task, wait, names, refit, slices, progress)
+    return _played(task, fixed, names, refit, slices, progress)
+
+
+def _predictions(wait: Any) -> int:
+    """Return the number of predictions that the method with a fixed wait waits for."""
+    rule = 'replay: wait must be {"predictions": n}'
+    if not isinstance(wait, Mapping):
+        raise LogError(f"{rule}, got {wait!r}")
+    return predictions_of(wait, rule)
 
 
 def _played(
@@ -157,9 +167,9 @@ def _played(
     progress: bool | None,
 ) -> Replay:
     """Run all methods on a task, and gather what they lose in every slice."""
-    patience = int(np.median(task.delays)) if wait is None else wait
+    predictions = int(np.median(task.delays)) if wait is None else wait
     with progress_bar("replaying", Replayer.steps(task, also, refit), progress) as bar:
-        player = Replayer(task, patience, also, bar, refit)
+        player = Replayer(task, predictions, also, bar, refit)
         found = {method.name: method for method in player.run()}
     columns = measures.usual_slices(task.log, task.features) if slices is None else slices
     losses = {name: method.losses for name, method in found.items()}
@@ -167,4 +177,4 @@ def _played(
         name: measures.slices(task.log.features[name], task.known, losses, task.weights)
         for name in columns
     }
-    return Replay(task, found, player.scales, patience, parts, player.ours, refit)
+    return Replay(task, found, player.scales, predictions, parts, player.ours, refit)

@@ -75,7 +75,7 @@ def _found(arguments: argparse.Namespace) -> Replay:
         "clip": None if arguments.clip is None else tuple(arguments.clip),
         "threshold": arguments.threshold,
         "positive": arguments.positive,
-        "wait": arguments.wait,
+        "wait": None if arguments.wait is None else {"predictions": arguments.wait},
         "refit": arguments.refit,
         "slices": arguments.slice,
         "key": arguments.key,

@@ -138,7 +138,7 @@ class Replayer:
         """Run the model that waits: for so many predictions, or with silence for the deadline."""
         task = self.task
         if task.how.silence is None:
-            model = task.how.model(self.wait)
+            model = task.how.model({"predictions": self.wait})
             about = (
                 "the same model, giving up on labels that take more than "
                 f"{counted(self.wait, 'prediction')}"
@@ -161,7 +161,8 @@ class Replayer:
         found = []
         for number, wait in enumerate(waits):
             said = _later(report, number * total)
-            found.append(self._linear("", "", task.how.model(wait), task.events, report=said))
+            model = task.how.model(None if wait is None else {"predictions": wait})
+            found.append(self._linear("", "", model, task.events, report=said))
         *limited, forever = found
         best = min(range(len(limited)), key=lambda place: limited[place].mean_loss)
         about = (

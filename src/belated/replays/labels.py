@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Literal
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from belated.errors import LogError
 from belated.kernels.linear.layout import HUGE_LABEL
 from belated.linear import LinearModel
 from belated.linear.losses import BINARY, LOSSES, Loss, named
+from belated.linear.settings import Wait
 from belated.logs.kinds import ANSWERS, Kinds
 
 FREQUENT = 5
@@ -61,9 +61,7 @@ class Labels:
         """By what share a loss can fall, at most: by all of it, but Poisson losses go below 0."""
         return -math.inf if self.loss == "poisson" else -1.0
 
-    def model(
-        self, wait: Literal["skip"] | int | None = "skip", columns: Kinds | None = None
-    ) -> LinearModel:
+    def model(self, wait: Wait = "adaptive", columns: Kinds | None = None) -> LinearModel:
         """Return a fresh model for these labels, which come when they come."""
         return LinearModel(
             self.loss, quantile=self.quantile, delta=self.delta, wait=wait, columns=columns

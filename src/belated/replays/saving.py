@@ -15,21 +15,16 @@ from belated.report.plain import counted
 
 
 def keys_of(cells: Array, name: str) -> list[Key]:
-    """Return the keys of rows from a column: whole numbers as such if all are some, else text.
+    """Return the keys of rows from a column, as text.
 
     >>> import numpy as np
-    >>> keys_of(np.array(["17", "18"], dtype=object), "id")
-    [17, 18]
     >>> keys_of(np.array(["17", "018"], dtype=object), "id")
     ['17', '018']
     """
     texts = [_text(cell) for cell in cells.tolist()]
     if None in texts:
         raise LogError(f"replay: row {texts.index(None)} has no key: its {name!r} is empty")
-    found = [text for text in texts if text is not None]
-    if all(text.removeprefix("-").isdecimal() and str(int(text)) == text for text in found):
-        return [int(text) for text in found]
-    return [*found]
+    return [text for text in texts if text is not None]
 
 
 def _text(cell: Any) -> str | None:
@@ -42,7 +37,7 @@ def _text(cell: Any) -> str | None:
 def says(model: LinearModel, how: Labels, target: str, key: str | None, unit: Unit | None) -> str:
     """Say how to go on with a model that was saved."""
     its = "its" if model.open == 1 else "their"
-    names = f"{its} {'row number' if model.open == 1 else 'row numbers'}, from 0 on"
+    names = f"{its} {'row number' if model.open == 1 else 'row numbers'}, from '0' on"
     names = names if key is None else f"{its} {key!r}"
     no, yes = LOSSES[how.loss].labels.classes or (0.0, 1.0)
     what = how.words(target)

@@ -89,7 +89,7 @@ class Task:
     whole: int = 0
     """Rows of the log of which these are the first; 0: of all."""
     keys: Sequence[Key] = ()
-    """The key of every row: that of a column, or the number of the row in the log."""
+    """The key of every row: that of a column, or the number of the row in the log as text."""
     is_arrival: bool = False
     """Whether the label is that an answer came at all: there is no other target."""
 
@@ -297,7 +297,7 @@ def _keyed(log: Log, asked: Asked) -> tuple[Log, Sequence[Key]]:
     """Return the log without its column of keys, and the key of every row."""
     name = asked.key
     if name is None:
-        return log, range(len(log))
+        return log, [str(row) for row in range(len(log))]
     if name in asked.features or name in asked.slices:
         raise LogError(f"replay: {name!r} is the key of a row, and can be no feature and no slice")
     if name not in log.features:

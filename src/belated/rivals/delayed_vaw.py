@@ -343,23 +343,23 @@ class DelayedVAW:
     # --- Snapshots ------------------------------------------------------------------------------
 
     @alone
-    def snapshot(self, *, key: bytes | None = None) -> bytes:
+    def snapshot(self, *, secret: bytes | None = None) -> bytes:
         """Return the whole model as one blob; equal models give equal blobs.
 
-        With a ``key`` nobody can write or change one unseen who does not have it.
+        With a ``secret``, only those who know it can write or change one unseen.
         """
         self._keys.finish(self._memory)
         about = {"told": asdict(self._told), **self._keys.about(self._memory.answerable)}
-        return sealed.seal(_KIND, about, self._memory.parts(), key)
+        return sealed.seal(_KIND, about, self._memory.parts(), secret)
 
     @classmethod
-    def restore(cls, blob: bytes, *, key: bytes | None = None) -> Self:
+    def restore(cls, blob: bytes, *, secret: bytes | None = None) -> Self:
         """Return the model that a snapshot holds; it goes on as if nothing had happened.
 
-        ``key`` is the one that ``snapshot`` was given. Whatever the bytes are, there is a model
+        ``secret`` is the one that ``snapshot`` was given. Whatever the bytes are, there is a model
         that goes on predicting numbers, or a ``SnapshotError``.
         """
-        about, arrays = sealed.unseal(_KIND, blob, PARTS, key)
+        about, arrays = sealed.unseal(_KIND, blob, PARTS, secret)
         model = cls.__new__(cls)
         try:
             model._told = Told(**about["told"])
@@ -369,14 +369,14 @@ class DelayedVAW:
         model._connect(memory, Keys.restored(about, memory.answerable))
         return model
 
-    def save(self, path: StrPath, *, key: bytes | None = None) -> None:
+    def save(self, path: StrPath, *, secret: bytes | None = None) -> None:
         """Write a snapshot to a file as a whole, or leave the file as it was."""
-        write_whole(path, self.snapshot(key=key))
+        write_whole(path, self.snapshot(secret=secret))
 
     @classmethod
-    def load(cls, path: StrPath, *, key: bytes | None = None) -> Self:
+    def load(cls, path: StrPath, *, secret: bytes | None = None) -> Self:
         """Return the model that a file holds; the checks are those of ``restore``."""
-        return cls.restore(Path(path).read_bytes(), key=key)
+        return cls.restore(Path(path).read_bytes(), secret=secret)
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...], Any]:
         """Pickle and copy by snapshot, and what subclasses add."""

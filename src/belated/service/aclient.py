@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, overload
 
 from belated.errors import ServiceError
 from belated.service import asking
@@ -171,6 +171,7 @@ class AsyncRemoteModel:
         """Return what this is and where it is."""
         return f"<{type(self).__name__} {self.name!r} of {self.client._address.url}>"
 
+    @overload
     async def predict(
         self,
         features: Row,
@@ -178,10 +179,35 @@ class AsyncRemoteModel:
         key: Key | None = None,
         deadline: Span | None = None,
         at: When | None = None,
-    ) -> Predicted:
-        """Return a ticket and a prediction."""
+    ) -> Predicted: ...
+
+    @overload
+    async def predict(
+        self,
+        *,
+        context: Mapping[str, Any] | None = None,
+        key: Key | None = None,
+        at: When | None = None,
+    ) -> Turned: ...
+
+    async def predict(
+        self,
+        features: Row | None = None,
+        *,
+        context: Mapping[str, Any] | None = None,
+        key: Key | None = None,
+        deadline: Span | None = None,
+        at: When | None = None,
+    ) -> Predicted | Turned:
+        """Return a ticket and a prediction; of ``Knobs``, a ticket and the setting to play.
+
+        Linear models and intervals take ``features``, knobs an optional ``context``.
+        """
+        members = {"key": key, "deadline": deadline, "at": at}
+        if features is None:
+            return await self.client.send(asking.turn(self.name, context=context, **members))
         return await self.client.send(
-            asking.predict(self.name, features, key=key, deadline=deadline, at=at)
+            asking.predict(self.name, features, context=context, **members)
         )
 
     async def choose(
@@ -200,16 +226,6 @@ class AsyncRemoteModel:
         ask = asking.choose(self.name, shown, context=context, actions=actions, **members)
         return await self.client.send(ask)
 
-    async def ask(
-        self,
-        context: Mapping[str, Any] | None = None,
-        *,
-        key: Key | None = None,
-        at: When | None = None,
-    ) -> Turned:
-        """Return a ticket and the setting to play, of ``Knobs``."""
-        return await self.client.send(asking.turn(self.name, context=context, key=key, at=at))
-
     async def decide(self, *, key: Key | None = None) -> Decided:
         """Return a ticket and the play, of a ``Learner``."""
         return await self.client.send(asking.decide(self.name, key))
@@ -223,8 +239,8 @@ class AsyncRemoteModel:
     ) -> Peeked:
         """Return what would be predicted, chosen or played, without a ticket.
 
-        The first argument is what ``predict``, ``choose`` or ``ask`` has there: a context also goes
-        by its name.
+        The first argument is what ``predict`` or ``choose`` has there; a context can also be given
+        by name.
         """
         ask = asking.peek(self.name, features, context=context, actions=actions)
         return await self.client.send(ask)
@@ -367,11 +383,14 @@ class AsyncRemoteModel:
         """Say which reward of an event counts: the "earliest", or the "sum" of all."""
         return await self.client.send(asking.put(self.name, "rewards", rewards))
 
-    async def replay(
+    async def rebuild(
         self, *, kind: str | None = None, to: str | None = None, **settings: Any
     ) -> AsyncRemoteModel:
-        """Build a model with other settings, all of them, from the log: in its place, or ``to``."""
-        await self.client.send(asking.replay(self.name, kind, to, settings))
+        """Build a model with other settings from the log, in its place or as ``to``.
+
+        Settings that are not given keep their values.
+        """
+        await self.client.send(asking.rebuild(self.name, kind, to, settings))
         return AsyncRemoteModel(self.client, self.name if to is None else to)
 
     async def export(self) -> bytes:

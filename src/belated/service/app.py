@@ -203,7 +203,7 @@ class App:
             self.hub.lose(name, error.address)
             if error.address is None or request.header(SENT_ON) is not None:
                 raise
-            if asked not in (None, name):  # a replay into a model of another server
+            if asked not in (None, name):  # a rebuild into a model of another server
                 raise
             try:
                 return await self._forwarding.send(request, error.address, until)

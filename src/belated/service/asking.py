@@ -17,8 +17,8 @@ Outcome = Literal["applied", "late", "duplicate", "unknown", "invalid"]
 Actions = Sequence[str] | Mapping[str, Mapping[str, Any] | None]
 Row = Mapping[str, Any] | Sequence[float]
 Item = dict[str, Any]
-Key = str | int
-"""A name of a ticket: a text or a whole number, which are not the same."""
+Key = str
+"""A name of a ticket."""
 Span = float | str | timedelta | Mapping[str, float]
 """A duration: seconds, a text such as "P30D" or "30d", a timedelta, or {"predictions": 100}."""
 When = float | str | datetime
@@ -44,7 +44,7 @@ class Predicted(NamedTuple):
 
 
 class Turned(NamedTuple):
-    """What ``ask`` returns."""
+    """What ``predict`` returns for knobs."""
 
     ticket: str
     setting: dict[str, Any]
@@ -167,12 +167,12 @@ def load(name: str, exported: bytes) -> Ask[None]:
     return Ask("POST", _path(name, "import"), _nothing, bytes(exported), new_key(), _COMPILING)
 
 
-def replay(
+def rebuild(
     name: str, kind: str | None, to: str | None, settings: dict[str, Any]
 ) -> Ask[dict[str, Any]]:
     """Ask for a model with other settings, of the log of one."""
     body = {"settings": {**settings, **_times(settings)}, **given(kind=kind, to=to)}
-    return Ask("POST", _path(name, "replay"), dict, body, new_key(), _COMPILING)
+    return Ask("POST", _path(name, "rebuild"), dict, body, new_key(), _COMPILING)
 
 
 def put(name: str, what: str, value: str) -> Ask[str]:

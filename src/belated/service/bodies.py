@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, NoReturn
 
 from belated.errors import SpecError
-from belated.learner.keys import LARGEST, Key
+from belated.learner.keys import Key
 from belated.linear.clock import span_of
 from belated.service.limits import Limits
 from belated.service.refusals import Refused
@@ -88,16 +88,11 @@ def text(value: Any, what: str, limits: Limits) -> str:
 
 
 def key(value: Any, limits: Limits) -> Key:
-    """Return a key: a text, or a whole number, which is kept as it is."""
-    if value.__class__ is int:
-        if -LARGEST < value < LARGEST:
-            whole: int = value
-            return whole
-        raise bad("a key that is a number has at most 100 digits")
-    if value.__class__ is float:  # of which nobody knows what it was before it was rounded
-        raise bad("a key that is a number is whole, without a point or an exponent")
+    """Return a key: a text."""
+    if value.__class__ in (int, float):
+        raise bad("key must be a text, not a number: send an id that is a number as str(id)")
     if not isinstance(value, str) or not 0 < len(value) <= limits.text:
-        raise bad(f"key must be a text of 1 to {limits.text} characters, or a whole number")
+        raise bad(f"key must be a text of 1 to {limits.text} characters")
     return value
 
 

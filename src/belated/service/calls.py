@@ -11,7 +11,7 @@ from belated.decisions import Choice
 from belated.errors import AlreadyObserved, BelatedError, UnknownTicket
 from belated.intervals import Interval
 from belated.knobs.knobs import Turn
-from belated.learner.keys import Key, NumberKey, Ticket
+from belated.learner.keys import Key
 from belated.learner.learner import Decision
 from belated.linear.model import Forecast
 from belated.service import bodies
@@ -91,7 +91,7 @@ class Reader:
                 422,
                 "bad_time",
                 "this model counts its deadlines in predictions, so that it has no clock and takes "
-                "no times; leave 'at' out, or replay it with a deadline in time, such as P30D",
+                "no times; leave 'at' out, or rebuild it with a deadline in time, such as P30D",
             )
 
     def call(self, verb: str, item: Any, may_date: bool) -> Call:
@@ -155,16 +155,15 @@ class Reader:
         return found
 
     def ticket(self, given: dict[str, Any]) -> int | Key:
-        """Return what an answer is for: tickets are signed texts, so that a number is a key."""
+        """Return what an answer is for: a ticket, which is sent as a signed text, or a key."""
         ticket, key = given.get("ticket"), given.get("key")
         if (ticket is None) == (key is None):
             raise bodies.bad("give a ticket that was handed out, or a key of your own")
         if ticket is None:
-            name = bodies.key(key, self._limits)
-            return NumberKey(name) if name.__class__ is int else name
+            return bodies.key(key, self._limits)
         if not isinstance(ticket, str):
             raise bodies.bad("ticket must be the text that was handed out; a key goes as 'key'")
-        return Ticket(self._signer.number(self._number, ticket))
+        return self._signer.number(self._number, ticket)
 
     def _value(self, given: dict[str, Any]) -> Any:
         value = given.get("value")

@@ -15,7 +15,7 @@ import http.client
 import ssl
 import time
 from collections.abc import Iterable, Mapping
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, overload
 
 from belated.errors import ServiceError
 from belated.service import asking
@@ -204,6 +204,7 @@ class RemoteModel:
         """Return what this is and where it is."""
         return f"<{type(self).__name__} {self.name!r} of {self.client._address.url}>"
 
+    @overload
     def predict(
         self,
         features: Row,
@@ -211,11 +212,34 @@ class RemoteModel:
         key: Key | None = None,
         deadline: Span | None = None,
         at: When | None = None,
-    ) -> Predicted:
-        """Return a ticket and a prediction."""
-        return self.client.send(
-            asking.predict(self.name, features, key=key, deadline=deadline, at=at)
-        )
+    ) -> Predicted: ...
+
+    @overload
+    def predict(
+        self,
+        *,
+        context: Mapping[str, Any] | None = None,
+        key: Key | None = None,
+        at: When | None = None,
+    ) -> Turned: ...
+
+    def predict(
+        self,
+        features: Row | None = None,
+        *,
+        context: Mapping[str, Any] | None = None,
+        key: Key | None = None,
+        deadline: Span | None = None,
+        at: When | None = None,
+    ) -> Predicted | Turned:
+        """Return a ticket and a prediction; of ``Knobs``, a ticket and the setting to play.
+
+        Linear models and intervals take ``features``, knobs an optional ``context``.
+        """
+        members = {"key": key, "deadline": deadline, "at": at}
+        if features is None:
+            return self.client.send(asking.turn(self.name, context=context, **members))
+        return self.client.send(asking.predict(self.name, features, context=context, **members))
 
     def choose(
         self,
@@ -233,16 +257,6 @@ class RemoteModel:
         ask = asking.choose(self.name, shown, context=context, actions=actions, **members)
         return self.client.send(ask)
 
-    def ask(
-        self,
-        context: Mapping[str, Any] | None = None,
-        *,
-        key: Key | None = None,
-        at: When | None = None,
-    ) -> Turned:
-        """Return a ticket and the setting to play, of ``Knobs``."""
-        return self.client.send(asking.turn(self.name, context=context, key=key, at=at))
-
     def decide(self, *, key: Key | None = None) -> Decided:
         """Return a ticket and the play, of a ``Learner``."""
         return self.client.send(asking.decide(self.name, key))
@@ -256,8 +270,8 @@ class RemoteModel:
     ) -> Peeked:
         """Return what would be predicted, chosen or played, without a ticket.
 
-        The first argument is what ``predict``, ``choose`` or ``ask`` has there: a context also goes
-        by its name.
+        The first argument is what ``predict`` or ``choose`` has there; a context can also be given
+        by name.
         """
         ask = asking.peek(self.name, features, context=context, actions=actions)
         return self.client.send(ask)
@@ -398,11 +412,14 @@ class RemoteModel:
         """Say which reward of an event counts: the "earliest", or the "sum" of all."""
         return self.client.send(asking.put(self.name, "rewards", rewards))
 
-    def replay(
+    def rebuild(
         self, *, kind: str | None = None, to: str | None = None, **settings: Any
     ) -> RemoteModel:
-        """Build a model with other settings, all of them, from the log: in its place, or ``to``."""
-        self.client.send(asking.replay(self.name, kind, to, settings))
+        """Build a model with other settings from the log, in its place or as ``to``.
+
+        Settings that are not given keep their values.
+        """
+        self.client.send(asking.rebuild(self.name, kind, to, settings))
         return RemoteModel(self.client, self.name if to is None else to)
 
     def export(self) -> bytes:

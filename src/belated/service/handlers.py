@@ -31,7 +31,7 @@ from belated.service.tokens import Token
 Handler = Callable[[Hub, Request], Awaitable[Answer]]
 
 _CREATE = frozenset(("name", "kind", "settings"))
-_REPLAY = frozenset(("kind", "settings", "to"))
+_REBUILD = frozenset(("kind", "settings", "to"))
 _FEW, _SHORT = 10, 120  # items whose refusals are told in full, and characters of the others
 PARQUET = "application/vnd.apache.parquet"
 
@@ -179,18 +179,20 @@ def _whole(made: Answer) -> tuple[int, bytes]:
     return made.status, made.body
 
 
-async def replay_model(hub: Hub, request: Request) -> Answer:
+async def rebuild_model(hub: Hub, request: Request) -> Answer:
     """Build a model with other settings from the log of one."""
     name = request.path["name"]
     served = await hub.model(name)
     body = await request.body()
-    given = bodies.an_object(decoded(body), _REPLAY)
+    given = bodies.an_object(decoded(body), _REBUILD)
     kind, to = given.get("kind", served.kind), specs.name(given.get("to", name))
+    if kind != served.kind:
+        raise bodies.bad(f"kind: {name!r} is a {served.kind}, and so must be what is built from it")
 
     async def work(known: Known) -> Answer:
         if to != name:
             _check_free(hub, to)
-        built = await hub.replay(name, kind, given.get("settings", {}), to)
+        built = await hub.rebuild(name, kind, given.get("settings", {}), to)
         return await _made(hub, built, 200, known)
 
     return await once(hub, request, 0, body, _whole, work)

@@ -290,7 +290,7 @@ class Hub:
             raise Refused(
                 409,
                 "other_settings",
-                f"there is a model {name!r} with other settings: POST /models/{name}/replay "
+                f"there is a model {name!r} with other settings: POST /models/{name}/rebuild "
                 "builds one with these from its log",
             ) from error
         self.names.add(name)
@@ -325,21 +325,23 @@ class Hub:
             self.models.pop(name, None)
             self.damaged.pop(name, None)
 
-    async def replay(self, name: str, kind: Any, settings: Any, to: str) -> Served:
+    async def rebuild(self, name: str, kind: str, settings: Any, to: str) -> Served:
         """Build a model with other settings from the log of one."""
         async with _Rest(self, name):
-            model = await self.work(self._made, to, kind, settings)
-            counting = rewards.following(self.models.get(name), model)
+            former = self.models.get(name)
+            changes = specs.arguments(kind, settings, self.limits)
+            spec = await self.work(specs.constructed, self.store.respecified, name, changes)
+            counting = rewards.following(former, spec)
             with self._place(specs.name(to)):
                 check = partial(specs.check_unit, kind, settings)
-                await self.work(self._rebuild, name, model, to, check)
+                await self.work(self._rebuild, name, spec, to, check)
                 built = await self.work(self.load, to)
                 await self.count(built, counting)
                 return built
 
-    def _rebuild(self, name: str, model: Any, to: str, check: Callable[[Any], None]) -> None:
+    def _rebuild(self, name: str, spec: Any, to: str, check: Callable[[Any], None]) -> None:
         with self._turn(to):
-            self.store.replay(name, model, to=to, check=check)
+            self.store.rebuild(name, spec, to=to, check=check)
             self.names.add(to)
             self.models.pop(to, None)
 

@@ -26,9 +26,7 @@ _TEXT: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": _Most("t
 _NAME = {"type": "string", "pattern": f"^{NAME}$"}
 _KEY = {
     **_TEXT,
-    "type": ["string", "integer"],
-    "description": "A name of your own for the ticket. A number has at most 100 digits, no point "
-    "and no exponent; the number 7 and the text '7' are two keys.",
+    "description": "A name of your own for the ticket. An id that is a number is sent as text.",
 }
 _TICKET = {"type": "string", "description": "What was handed out; it is signed."}
 _NUMBER = {"type": "number"}
@@ -119,7 +117,7 @@ _SETTINGS = {
 }
 _SHOWN = {
     "type": "object",
-    "description": "What the model was told; POST /models and replay take it back.",
+    "description": "What the model was told; POST /models and rebuild take it back.",
     "properties": {"deadline": {"oneOf": [_SECONDS, _PREDICTIONS, _UNITS, {"type": "null"}]}},
 }
 _ERROR = {
@@ -188,11 +186,10 @@ _SCHEMAS: dict[str, Any] = {
     "Error": {"type": "object", "required": ["error"], "properties": {"error": _ERROR}},
     "Status": {"type": "object", "properties": {"status": {"type": "string"}}},
     "Create": _object(("name", "kind"), name=_NAME, kind=_KIND, settings=_SETTINGS),
-    "Replay": {
+    "Rebuild": {
         **_object((), kind=_KIND, settings=_SETTINGS, to=_NAME),
-        "description": "The settings of the new model, all of them: those that are not said are "
-        "the defaults, so that {} makes a model of defaults. It takes the place of the model, or "
-        "stands beside it under the name 'to'.",
+        "description": "Settings of the new model; those that are not given keep their values. It "
+        "takes the place of the model, or stands beside it under the name 'to'.",
     },
     "Mode": _object(("mode",), mode=_MODE),
     "SetMode": _object(("mode",), mode={"enum": ["learn", "apprentice"]}),

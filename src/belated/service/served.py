@@ -9,7 +9,7 @@ from time import time
 from typing import Any, NamedTuple
 
 from belated.errors import SpecError
-from belated.learner.keys import Key, Ticket
+from belated.learner.keys import Key
 from belated.service.answered import Ahead, Answered
 from belated.service.asked import Moment, told
 from belated.service.calls import (
@@ -120,13 +120,13 @@ class Served:
         own name or by its ticket.
         """
         said, (verb, named) = self.reader.said(answer), call
-        key: Key | None = named.get("key" if verb in ASKING else "ticket")
+        key: Key | int | None = named.get("key" if verb in ASKING else "ticket")
         is_closed = said.status == 200 and verb in ("observe", "cancel")
         if key is None:
             return said
-        if key.__class__ is Ticket:
+        if isinstance(key, int):
             if is_closed:
-                ahead.close_ticket(int(key))
+                ahead.close_ticket(key)
             return said
         if said.body["outcome"] == UNKNOWN and key in self._answered:
             before = already_answered()
@@ -137,9 +137,9 @@ class Served:
             ahead.open(key)
         return said
 
-    def is_answered(self, key: Key) -> bool:
+    def is_answered(self, key: Key | int) -> bool:
         """Tell whether a key was answered or cancelled, as far as that is known."""
-        return key.__class__ is not Ticket and key in self._answered
+        return isinstance(key, str) and key in self._answered
 
     # --- Looking --------------------------------------------------------------------------------
 

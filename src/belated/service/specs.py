@@ -7,15 +7,15 @@ import json
 import math
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from belated.decisions import Chooser
 from belated.errors import SpecError
 from belated.intervals import Intervals
 from belated.knobs import Knobs
-from belated.knobs.ranges import from_dict as range_from
 from belated.learner.learner import Learner
 from belated.linear.model import LinearModel
+from belated.ranges import from_dict as range_from
 from belated.service import bodies
 from belated.service.limits import Limits
 from belated.service.refusals import Refused
@@ -25,10 +25,8 @@ from belated.store.stored import clocked
 NAME = "[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
 """What the name of a model looks like."""
 _NAME = re.compile(NAME + r"\Z")
-_SHARED = ("silence", "deadline", "late", "wait", "most_open", "bits", "loss")
-_LINEAR = frozenset(
-    (*_SHARED, "quantile", "delta", "l1", "l2", "intercept", "interactions", "patience")
-)
+_SHARED = ("silence", "deadline", "late", "wait", "max_open", "bits", "loss")
+_LINEAR = frozenset((*_SHARED, "quantile", "delta", "l1", "l2", "intercept", "interactions"))
 _CHOOSER = frozenset((*_SHARED, "actions", "explore", "baseline", "mode", "interactions", "seed"))
 _KNOBS = frozenset(
     (
@@ -60,49 +58,68 @@ def name(value: Any) -> str:
 
 def made(kind: Any, settings: Any, seed: int, limits: Limits) -> Any:
     """Return the model that a client describes; ``seed`` is what exploration takes by default."""
-    make = KINDS.get(kind) if isinstance(kind, str) else None
-    if make is None:
+    given = arguments(kind, settings, limits)
+    if kind == "Knobs" and "knobs" not in given:
+        raise bodies.bad("settings of Knobs have knobs, an object of names and ranges")
+    if kind == "Learner" and "spec" not in given:
+        raise bodies.bad("settings of a Learner have a spec, as to_json writes it")
+    if kind in ("Chooser", "Knobs", "Learner"):
+        given.setdefault("seed", seed)
+    return constructed(KINDS[kind].make, **given)
+
+
+def arguments(kind: Any, settings: Any, limits: Limits) -> dict[str, Any]:
+    """Return the settings that a client gives, as the constructor of the model takes them."""
+    if not isinstance(kind, str) or kind not in KINDS:
         raise bodies.bad(f"kind must be one of {', '.join(KINDS)}")
     if not isinstance(settings, dict):
         raise bodies.bad("settings must be an object")
+    return KINDS[kind].read(settings, limits)
+
+
+def constructed(make: Callable[..., Any], *given: Any, **named: Any) -> Any:
+    """Return a model, or refuse what its constructor cannot take."""
     try:
-        return make(settings, seed, limits)
+        return make(*given, **named)
     except TypeError as error:  # of a constructor that was given a list where it takes a number
         raise bodies.bad(f"settings: {error}") from None
 
 
-def _linear(settings: dict[str, Any], seed: int, limits: Limits) -> LinearModel:
-    return LinearModel(**_checked(settings, _LINEAR, limits))
+def _linear(settings: dict[str, Any], limits: Limits) -> dict[str, Any]:
+    return _checked(settings, _LINEAR, limits)
 
 
-def _intervals(settings: dict[str, Any], seed: int, limits: Limits) -> Intervals:
-    coverage = bodies.number(settings.get("coverage", 0.9), "coverage")
-    others = {name: value for name, value in settings.items() if name != "coverage"}
-    return Intervals(_linear(others, seed, limits), coverage)
+def _intervals(settings: dict[str, Any], limits: Limits) -> dict[str, Any]:
+    given = _checked(settings, _LINEAR | {"coverage"}, limits)
+    if "coverage" in given:
+        given["coverage"] = bodies.number(given["coverage"], "coverage")
+    return given
 
 
-def _chooser(settings: dict[str, Any], seed: int, limits: Limits) -> Chooser:
+def _make_intervals(coverage: float = 0.9, **settings: Any) -> Intervals:
+    return Intervals(LinearModel(**settings), coverage)
+
+
+def _chooser(settings: dict[str, Any], limits: Limits) -> dict[str, Any]:
     given = _checked(settings, _CHOOSER, limits)
     if given.get("actions") is not None:
         given["actions"] = bodies.actions(given["actions"], limits)
     if "explore" in given:
         given["explore"] = _spec(given["explore"], "explore")
-    given.setdefault("seed", seed)
-    return Chooser(**given)
+    return given
 
 
-def _learner(settings: dict[str, Any], seed: int, limits: Limits) -> Learner:
+def _learner(settings: dict[str, Any], limits: Limits) -> dict[str, Any]:
     given = _checked(settings, _LEARNER, limits)
-    if "spec" not in given:
-        raise bodies.bad("settings of a Learner have a spec, as to_json writes it")
-    spec = _spec(given.pop("spec"), "spec")
-    given.setdefault("seed", seed)
-    return Learner(spec, **given)  # type: ignore[arg-type]  # checked there
+    if "spec" in given:
+        given["spec"] = _spec(given["spec"], "spec")
+    return given
 
 
-def _knobs(settings: dict[str, Any], seed: int, limits: Limits) -> Knobs:
+def _knobs(settings: dict[str, Any], limits: Limits) -> dict[str, Any]:
     given = dict(bodies.an_object(settings, _KNOBS))
-    given["knobs"] = _ranges(given.get("knobs"), "knobs")
+    if "knobs" in given:
+        given["knobs"] = _ranges(given["knobs"], "knobs")
     if given.get("context") is not None:
         given["context"] = _ranges(given["context"], "context")
     deadline = given.get("deadline")
@@ -111,9 +128,9 @@ def _knobs(settings: dict[str, Any], seed: int, limits: Limits) -> Knobs:
     elif deadline is not None:
         given["deadline"] = bodies.deadline({"predictions": deadline})
         bodies.check_whole(given["deadline"])
-    if given.get("seed") is None:
-        given["seed"] = seed
-    return Knobs(given.pop("knobs"), **given)
+    if given.get("seed", 0) is None:
+        del given["seed"]
+    return given
 
 
 def _ranges(given: Any, what: str) -> dict[str, Any]:
@@ -125,7 +142,8 @@ def _ranges(given: Any, what: str) -> dict[str, Any]:
     except (KeyError, TypeError):
         raise bodies.bad(
             f'{what}: a range is [low, high], or such as {{"type": "Log", "low": 1, "high": 9}}; '
-            'other types are "Whole", and "Among" with "values"; in a context a list is its values'
+            'other types are "Int", and "Categories" with "values"; in a context a list is '
+            "categories"
         ) from None
 
 
@@ -139,14 +157,21 @@ def _range(given: Any) -> Any:
     return tuple(given) if is_span else given
 
 
-KINDS: dict[str, Callable[[dict[str, Any], int, Limits], Any]] = {
-    "LinearModel": _linear,
-    "Intervals": _intervals,
-    "Chooser": _chooser,
-    "Learner": _learner,
-    "Knobs": _knobs,
+class _Kind(NamedTuple):
+    """How the settings of a kind of models are read, and what makes one of them."""
+
+    read: Callable[[dict[str, Any], Limits], dict[str, Any]]
+    make: Callable[..., Any]
+
+
+KINDS = {
+    "LinearModel": _Kind(_linear, LinearModel),
+    "Intervals": _Kind(_intervals, _make_intervals),
+    "Chooser": _Kind(_chooser, Chooser),
+    "Learner": _Kind(_learner, Learner),
+    "Knobs": _Kind(_knobs, Knobs),
 }
-"""The kinds of models, and what makes one."""
+"""The kinds of models, by name."""
 
 
 def _checked(settings: dict[str, Any], allowed: frozenset[str], limits: Limits) -> dict[str, Any]:
@@ -157,9 +182,16 @@ def _checked(settings: dict[str, Any], allowed: frozenset[str], limits: Limits) 
         raise Refused(422, "too_many_bits", f"bits must be a whole number from 1 to {limits.bits}")
     if given.get("deadline") is not None:
         given["deadline"] = bodies.deadline(given["deadline"])
+    wait = given.get("wait")
+    if (isinstance(wait, str) and wait not in ("adaptive", "skip")) or _is_in_seconds(wait):
+        given["wait"] = bodies.span(wait, "wait")
     if given.get("seed", 0) is None:
         del given["seed"]
     return given
+
+
+def _is_in_seconds(wait: Any) -> bool:
+    return isinstance(wait, dict) and wait.keys() == {"seconds"}
 
 
 def unit_of(kind: str, model: Any) -> str | None:
@@ -180,7 +212,9 @@ def unit_of(kind: str, model: Any) -> str | None:
 
 def check_unit(kind: str, settings: Any, model: Any) -> None:
     """Refuse a model that was built from a log and does not count in what its settings say."""
-    told = settings.get("deadline")
+    if "deadline" not in settings:
+        return
+    told = settings["deadline"]
     is_number = kind == "Knobs" and not isinstance(told, str | dict)
     wanted = bodies.PREDICTIONS if is_number else bodies.unit_of(told)
     found = unit_of(kind, model)
@@ -240,6 +274,7 @@ def described(kind: str, model: Any) -> dict[str, Any]:
         about = model.settings.to_dict()
         about.pop("seed")
         about.pop("needs_times", None)
+        about.pop("counts_predictions", None)
         return {**about, "deadline": _shown(kind, model)}
     if kind == "Intervals":
         return {**_of_linear(model.model), "coverage": model.coverage}
@@ -257,6 +292,6 @@ def _of_linear(model: LinearModel) -> dict[str, Any]:
     about = {
         field.name: getattr(settings, field.name)
         for field in dataclasses.fields(settings)
-        if field.name not in ("needs_times", "columns")
+        if field.name not in ("needs_times", "counts_predictions", "columns")
     }
     return {**about, "deadline": _shown("LinearModel", model)}

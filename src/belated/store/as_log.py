@@ -286,7 +286,7 @@ def _has_times(lines: Iterable[Logged], earlier: Sequence[Told]) -> bool:
     """Tell whether a deadline that is a number alone is in the unit of the times of a log.
 
     Who gives no time with the first prediction gives none later, and the model counts predictions.
-    One that ``Store.replay`` has made asks the log: times that a length of time called for are
+    One that ``Store.rebuild`` has made asks the log: times that a length of time called for are
     those of the store, and say nothing to it.
     """
     given = (line.at for line in lines if line.verb in (*_ASKING, "shown", "tick"))

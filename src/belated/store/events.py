@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from belated.arrays import Floats, Ints
 from belated.errors import BadFeatures, SnapshotError, StoreDamaged
-from belated.learner.keys import Key, Ticket, plain_key
+from belated.learner.keys import Key, check_key
 from belated.linear.clock import span_of
 from belated.store.database import Row, Saved
 
@@ -46,14 +46,9 @@ _TEXT = frozenset({str})
 _as_tuple = tuple.__new__  # a named tuple made from a tuple takes half the time
 
 
-def writing(allow_nan: bool, default: Callable[[Any], Any] | None = None) -> Callable[[Any], str]:
-    """Return what writes JSON: the encoder of the standard library, made once and not per call.
-
-    ``default`` returns what is written of something that JSON does not have.
-    """
-    encoder = json.JSONEncoder(
-        separators=(",", ":"), check_circular=False, allow_nan=allow_nan, default=default
-    )
+def writing(allow_nan: bool) -> Callable[[Any], str]:
+    """Return what writes JSON: the encoder of the standard library, made once and not per call."""
+    encoder = json.JSONEncoder(separators=(",", ":"), check_circular=False, allow_nan=allow_nan)
     make = getattr(json.encoder, "c_make_encoder", None)
     if make is None:  # a Python without it
         return encoder.encode
@@ -62,15 +57,7 @@ def writing(allow_nan: bool, default: Callable[[Any], Any] | None = None) -> Cal
     return lambda document: "".join(pieces(document, 0))
 
 
-def _key_out(value: Any) -> Key:
-    """Return a key that is one of NumPy's numbers; of what models take, all else is plain."""
-    key: Key = plain_key(value)
-    if key is value:
-        raise TypeError(f"the log has no {type(value).__name__}")
-    return key
-
-
-_dumps = writing(allow_nan=True, default=_key_out)
+_dumps = writing(allow_nan=True)
 
 
 def encoded(*events: Event) -> str:
@@ -187,14 +174,12 @@ def span_in(deadline: Any, who: str) -> float | None:
     return span_of(deadline, f"{who}: deadline must be a duration of at least 0")
 
 
-def name_in(name: Any) -> Any:
-    """Return a key or ticket as it is logged."""
-    return name if name.__class__ is str or name.__class__ is int else plain_key(name)
-
-
 def named(ticket: int, name: Key | None) -> int | Key:
     """Undo ``resolved``: return the key that an event was told, or else its ticket."""
-    return Ticket(ticket) if name is None else name
+    if name is None:
+        return ticket
+    check_key(name)
+    return name
 
 
 # --- Vectors --------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from belated.store.stored import StoredModel
 
 @dataclass(frozen=True)
 class Kind:
-    """How models of one class are restored, used and replayed."""
+    """How models of one class are restored, used and rebuilt."""
 
     model: type[Any]
     stored: type[StoredModel]
@@ -74,17 +74,17 @@ class Kind:
         return int(model.model.rounds if self.model is Intervals else model.rounds)
 
     def unname(self, model: Any, past: Past) -> None:
-        """Take the keys away that a model has, so that a number is a ticket while it plays."""
+        """Take the keys away that a model has while it plays; they are given back at the end."""
         holder, _ = self.holder(model)
         if holder._keys is not None:
-            past.keys, past.has_numbers = dict(holder._keys.given()), holder._keys.has_numbers
+            past.keys = dict(holder._keys.given())
             holder._keys = Keys()
 
     def name_all(self, model: Any, past: Past) -> None:
         """Give the keys of old events to the tickets that can still be answered."""
         holder, alive = self.holder(model)
         pairs = ((key, ticket) for key, ticket in past.keys.items() if ticket in alive)
-        holder._keys = Keys(pairs, past.has_numbers)
+        holder._keys = Keys(pairs)
 
 
 KINDS = {

@@ -72,7 +72,7 @@ class LogLines(Iterator[Logged]):
         return self._settings(self._spec)
 
     def earlier(self) -> list[Told]:
-        """Return the settings that it had before ``replay`` gave it others."""
+        """Return the settings that it had before ``rebuild`` gave it others."""
         return [told for spec in self._eras if (told := self._settings(spec)) is not None]
 
     def _settings(self, spec: bytes) -> Told | None:

@@ -63,8 +63,6 @@ class StoredKnobs(TimedModel):
         turn = model.predict(key, plain, at=now)
         return turn, [of.PREDICT, turn.setting, key, plain, now]
 
-    ask = predict
-
     def observe(self, ticket: int | Key, cost: float, *, at: Time | None = None) -> bool:
         """Learn the cost of a round, the last word on it; see ``Knobs.observe``."""
         used: bool = self._done(StoredKnobs._observe, ticket, cost, at)
@@ -77,8 +75,6 @@ class StoredKnobs(TimedModel):
         now = self._now(at, "observe")
         used = model.observe(ticket, cost, at=now)
         return used, [of.OBSERVE, number, of.number_out(cost), name, now]
-
-    tell = observe
 
     def revise(self, ticket: int | Key, cost: float, *, at: Time | None = None) -> bool:
         """Learn the cost so far; the ticket stays open. See ``Knobs.revise``."""

@@ -106,7 +106,7 @@ def play(model: Learner, event: Event, past: Past) -> None:
     """Do what was done with a learner of another spec; what it has closed is passed over."""
     if model._wants_function:
         raise StoreError(
-            f"replay: {model.spec.kind} takes functions, and the log has the gradients that they "
+            f"rebuild: {model.spec.kind} takes functions, and the log has the gradients that they "
             "gave at the points of then"
         )
     if event[0] == of.PREDICT:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from itertools import repeat
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from belated.arrays import Floats, Ints
 from belated.errors import AlreadyObserved, UnknownTicket
 from belated.knobs import Knobs
-from belated.learner.keys import Key, may_be_key
+from belated.learner.keys import Key
 from belated.learner.named import Named, listed_keys, named
 from belated.linear.clock import Duration, Time
 from belated.linear.explain import Explanation
@@ -270,16 +269,15 @@ def _names_out(model: LinearModel, heard: Named) -> list[Key | None] | None:
     """Return the keys among what tickets were called, as they are logged."""
     if heard.names is None:
         return None
-    plain = map(of.name_in, heard.names)
-    return [name if may_be_key(name, model._keys) else None for name in plain]
+    return [name if isinstance(name, str) else None for name in heard.names]
 
 
 def _names_in(model: LinearModel, tickets: str, names: list[Key | None] | None) -> Any:
     """Undo it: return what ``observe_many`` takes for these tickets."""
     numbers = of.ints_in(tickets)
-    if names is None and not model._keys.has_numbers:
+    if names is None:
         return numbers
-    return list(map(of.named, numbers.tolist(), names or repeat(None)))
+    return list(map(of.named, numbers.tolist(), names))
 
 
 def apply(model: LinearModel, event: Event) -> None:

@@ -20,8 +20,6 @@ class Past:
     """When it was committed."""
     keys: dict[Key, int] = field(default_factory=dict)
     """Keys, and the ticket that each was given to last, until it was closed by that name."""
-    has_numbers: bool = False
-    """Whether a number was ever a key."""
     needs_times: bool = False
     """Whether the deadline was a length of time, so that the store put times in."""
     has_times: bool = False
@@ -31,7 +29,6 @@ class Past:
     def give(self, key: Key, ticket: int) -> None:
         """Remember that a key was given to a ticket."""
         self.keys[key] = ticket
-        self.has_numbers = self.has_numbers or type(key) is int
 
     def give_many(self, keys: Iterable[Key | None], first: int) -> None:
         """Remember that keys were given to tickets in a row; None stands for one without."""

@@ -43,10 +43,10 @@ def recovered(
     model, saved = _start(database, about, objects, until)
     length = saved
     if length < about.replayed:  # without a snapshot of what the present settings made of them
-        replay = Replay(about, model)
-        replay.go_on(database, about.replayed)
-        replay.finish()
-        length = replay.length
+        rebuilt = Rebuilt(about, model)
+        rebuilt.go_on(database, about.replayed)
+        rebuilt.finish()
+        length = rebuilt.length
     with _uncollected():
         length = _applied(kind, model, database, about, length, until)
     if until is None and length < about.length:
@@ -153,13 +153,13 @@ def opened(about: Described, row: Row) -> bytes:
 # --- Other settings -------------------------------------------------------------------------------
 
 
-class Replay:
+class Rebuilt:
     """A model with other settings that sees a log, as far as it has come."""
 
     def __init__(self, about: Described, model: Any) -> None:
         if about.first > 0:
             raise StoreError(
-                f"replay: the events of {about.name!r} before event {about.first} were compacted, "
+                f"rebuild: the events of {about.name!r} before event {about.first} were compacted, "
                 "so that no other model can see them"
             )
         self.model = model
@@ -192,7 +192,7 @@ class Replay:
             self._past.close(event)
         except _REFUSALS as error:
             raise StoreError(
-                f"replay: event {self.length} of {self._about.name!r} cannot be played with these "
+                f"rebuild: event {self.length} of {self._about.name!r} cannot be played with these "
                 f"settings: {error}"
             ) from error
         self.length += 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from time import time
@@ -38,7 +38,8 @@ from belated.store.of_intervals import StoredIntervals
 from belated.store.of_knobs import StoredKnobs
 from belated.store.of_learners import StoredLearner
 from belated.store.of_linear import StoredLinear
-from belated.store.recovery import Replay, begun, opened, recovered
+from belated.store.recovery import Rebuilt, begun, opened, recovered
+from belated.store.settings import with_settings
 from belated.store.writer import Writer
 
 SNAPSHOT_EVERY = 200_000
@@ -177,7 +178,7 @@ class Store:
 
         ``spec`` is a ``LinearModel``, ``Intervals``, ``Chooser``, ``Knobs`` or ``Learner``, and
         says what the model is: a copy of it is kept. Where there is a model of that name it must be
-        what that was put in as; to go on with other settings, see ``replay``. Without ``spec`` the
+        what that was put in as; to go on with other settings, see ``rebuild``. Without ``spec`` the
         model must be there.
         """
         self.check_open()
@@ -327,8 +328,8 @@ class Store:
         raise SpecError(
             f"the model {about.name!r} in {self.where} has other settings than these; nothing has "
             f"changed: store.model({about.name!r}) returns it as it is, and "
-            f"store.replay({about.name!r}, spec, to={about.name!r}) builds one with these settings "
-            "from its log, so that nothing that was learned is lost"
+            f"store.rebuild({about.name!r}, spec, to={about.name!r}) builds one with these "
+            "settings from its log, so that nothing that was learned is lost"
         )
 
     # --- The log --------------------------------------------------------------------------------
@@ -447,53 +448,71 @@ class Store:
     def _in_turns(self) -> InTurns:
         return InTurns(self._database, self.writer.turn)
 
-    def replay(
+    def rebuild(
         self,
         name: str,
-        spec: Any,
+        spec: Any = None,
         *,
         to: str | None = None,
         check: Callable[[Any], None] | None = None,
     ) -> Any:
         """Build a model with other settings from the log of one, so that nothing is reset.
 
-        ``spec`` is one of the same class that has seen nothing (or as many predictions as the model
-        had when it was put in). It sees all predictions and answers in their order and at their
-        times, as if it had been there from the start; tickets and keys are the same. A chooser sees
-        the actions that were played, with their probabilities, and learns from them. What it would
-        have closed by the time of an answer drops the answer. Where the deadline was a length of
-        time and that of ``spec`` is a number alone, it is one of predictions, and times are left
-        out.
+        ``spec`` is a dict of settings, where those that are not given keep their values; or a model
+        of the same class that has seen nothing (or as many predictions as the model had when it was
+        put in). None and ``{}`` build the model with its present settings. The new model sees all
+        predictions and answers in their order and at their times, as if it had been there from the
+        start; tickets and keys are the same. A chooser sees the actions that were played, with
+        their probabilities, and learns from them. What it would have closed by the time of an
+        answer drops the answer. Where the deadline was a length of time and that of ``spec`` is a
+        number alone, it is one of predictions, and times are left out.
 
         Returns the model itself, in memory, and the store stays as it is. With ``to`` it is put
         into the store under that name, log and all, and returned as ``model`` would: the name of
         the model itself puts it in its place. ``check`` is given the model before that, and may
         raise, so that nothing changes.
         """
+        if spec is None or isinstance(spec, Mapping):
+            spec = self.respecified(name, spec or {})
         with self._lock:
             about = self._about(name)
         if kind_of(spec) != about.kind:
-            raise SpecError(f"replay: {name!r} is a {about.kind}, and so must be what sees its log")
+            raise SpecError(
+                f"rebuild: {name!r} is a {about.kind}, and so must be what sees its log"
+            )
         if to is not None and _checked(to) != name and to in self._known:
-            raise SpecError(f"replay: there is a model {to!r}; nothing has changed")
+            raise SpecError(f"rebuild: there is a model {to!r}; nothing has changed")
         kind, blob = KINDS[about.kind], spec.snapshot()
-        replay = Replay(about, kind.restored(blob, kind.objects(spec)))
-        _check_start(about, spec, replay.model)
+        rebuilt = Rebuilt(about, kind.restored(blob, kind.objects(spec)))
+        _check_start(about, spec, rebuilt.model)
         self.writer.settle_all()
-        replay.go_on(self._in_turns)  # and everything else goes on too
+        rebuilt.go_on(self._in_turns)  # and everything else goes on too
         if to is None:
-            replay.finish()
-            return replay.model
+            rebuilt.finish()
+            return rebuilt.model
         with self._lock, self._quiet(about):
             if about.is_deleted:
-                raise StoreError(f"replay: the model {name!r} was deleted meanwhile")
+                raise StoreError(f"rebuild: the model {name!r} was deleted meanwhile")
             with self.writer.turn:
                 self._own(about)
-                replay.go_on(self._database)  # what has come meanwhile
-            replay.finish()
+                rebuilt.go_on(self._database)  # what has come meanwhile
+            rebuilt.finish()
             if check is not None:
-                check(replay.model)
-            return self._put(about, spec, blob, replay.model.snapshot(), replay.length, to)
+                check(rebuilt.model)
+            return self._put(about, spec, blob, rebuilt.model.snapshot(), rebuilt.length, to)
+
+    def respecified(self, name: str, changes: Mapping[str, Any]) -> Any:
+        """Return what ``rebuild`` builds a model as: its present settings, but for some.
+
+        With changes it has seen nothing; without, it is what the model was put in as.
+        """
+        with self._lock:
+            about = self._about(name)
+            entry = self._entries.get(name)
+        objects = None if entry is None else entry.objects
+        check_rule(about, objects)
+        spec = KINDS[about.kind].restored(about.spec, objects)
+        return with_settings(spec, changes) if changes else spec
 
     def _put(
         self, about: Described, spec: Any, blob: bytes, snapshot: bytes, length: int, to: str
@@ -517,12 +536,12 @@ class Store:
 
     def _copy(self, source: Described, about: Described, length: int, snapshot: bytes) -> None:
         if about.name in self._known:
-            raise SpecError(f"replay: there is a model {about.name!r}; nothing has changed")
+            raise SpecError(f"rebuild: there is a model {about.name!r}; nothing has changed")
         with self.writer.turn:
             rows = self._database.rows(source.number, 0)  # some at a time, as they are written
             number = self._database.create(about, rows, [Saved(0, length, snapshot)])
         if number is None:
-            raise SpecError(f"replay: there is a model {about.name!r}; nothing has changed")
+            raise SpecError(f"rebuild: there is a model {about.name!r}; nothing has changed")
         about.number = number
         self._known[about.name] = about
 
@@ -530,7 +549,7 @@ class Store:
         """Let a snapshot stand for old events, and drop them; return how many are dropped.
 
         ``before`` is the time before which events were committed, or None for all of them. What is
-        learned stays, to the bit; but no other model can see those events any more (``replay``).
+        learned stays, to the bit; but no other model can see those events any more (``rebuild``).
         """
         self.check_open()
         when = None if before is None else time_of(before, "compact")
@@ -659,7 +678,7 @@ class Store:
             now = self._database.described(about.number)
         if now is None or (now.spec, now.first, now.eras) != (about.spec, about.first, about.eras):
             raise StoreError(
-                f"export: {about.name!r} was deleted, compacted or replayed meanwhile; nothing is "
+                f"export: {about.name!r} was deleted, compacted or rebuilt meanwhile; nothing is "
                 "written"
             )
 
@@ -727,10 +746,10 @@ def _check_start(about: Described, spec: Any, model: Any) -> None:
         return
     if kind.rounds(model) != begun:
         raise SpecError(
-            f"replay: the model {about.name!r} was put in after {begun} predictions, so that its "
+            f"rebuild: the model {about.name!r} was put in after {begun} predictions, so that its "
             f"tickets begin there; one that has seen {kind.rounds(model)} has others"
             if begun
-            else "replay: the log is for a model that has seen nothing, and this one has"
+            else "rebuild: the log is for a model that has seen nothing, and this one has"
         )
 
 

@@ -14,12 +14,12 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from belated.errors import BelatedError, NotCommitted, SpecError, StoreWarning
 from belated.knobs import Knobs
-from belated.learner.keys import Key, may_be_key
-from belated.linear.clock import Duration, Time, check_seconds, has_unit, is_date, time_of
+from belated.learner.keys import Key
+from belated.linear.clock import Duration, Time, is_date, time_of
 from belated.linear.model import LinearModel
 from belated.store.batches import COMMITTED, After, Batch, done
 from belated.store.entry import Entry
-from belated.store.events import CANCEL, Event, encoded, name_in, span_in
+from belated.store.events import CANCEL, Event, encoded, span_in
 from belated.store.queued import Queued
 
 T = TypeVar("T")
@@ -316,9 +316,8 @@ class StoredModel:
         if at is None and deadline is None and not self._entry.needs_times:
             return None, None
         now, span = self._now(at, who), span_in(deadline, who)
-        if has_unit(deadline):
-            self._clocked._times.check_timed(math.nan if now is None else now, who)
-            check_seconds(-math.inf if now is None else now, who)
+        if deadline is not None:
+            self._clocked._times.check_unit(math.nan if now is None else now, deadline, who)
         return now, span
 
     @property
@@ -372,9 +371,9 @@ class StoredModel:
         """Tell whether a ticket, or that of a key, still waits for its answer."""
         return self.read(lambda model: bool(model.is_open(ticket)))
 
-    def snapshot(self, *, key: bytes | None = None) -> bytes:
+    def snapshot(self, *, secret: bytes | None = None) -> bytes:
         """Return the whole model as one blob, for ``restore`` of its class in memory."""
-        return self.read(lambda model: bytes(model.snapshot(key=key)))
+        return self.read(lambda model: bytes(model.snapshot(secret=secret)))
 
     def save(self) -> None:
         """Write a snapshot to the store, so that the next start is quick."""
@@ -420,7 +419,4 @@ def clocked(model: Any) -> LinearModel | Knobs:
 
 def resolved(model: Any, name: Any) -> tuple[int, Any]:
     """Return the ticket of a name as it is logged, and the name where that is a key."""
-    if name.__class__ is str:
-        return model.ticket(name), name
-    plain = name_in(name)
-    return model.ticket(plain), plain if may_be_key(plain, model._keys) else None
+    return model.ticket(name), name if isinstance(name, str) else None

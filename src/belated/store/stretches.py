@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from belated.errors import StoreError
-from belated.learner.keys import Key, Ticket
+from belated.learner.keys import Key, check_key
 from belated.linear.model import LinearModel
 from belated.linear.rows import Rows
 from belated.store.events import OBSERVE, PREDICT, Event
@@ -81,7 +81,7 @@ def _replay(model: LinearModel, events: list[Event], keys: _Keys) -> None:
             tickets.append(event[1])
             labels.append(event[2])
             weights.append(1.0 if size < 6 else event[5])
-            keys.forget(event[3] if size > 3 else None, event[1])
+            keys.forget(event[3] if size > 3 else None)
     times = None
     if _time(events[0]) is not None:
         times = np.array([_time(event) for event in events], dtype=np.float64)
@@ -123,19 +123,15 @@ class _Keys:
     def note(self, ticket: int, key: Key | None) -> None:
         """Remember the key of a ticket."""
         if key is not None:
+            check_key(key)
             self._new[key] = ticket
-            if key.__class__ is int:
-                self._model._keys.has_numbers = True
 
-    def forget(self, name: Key | None, ticket: int) -> None:
-        """Forget the key by which a ticket was answered, which may be its own number."""
+    def forget(self, name: Key | None) -> None:
+        """Forget the key by which a ticket was answered."""
         if name is not None:
+            check_key(name)
             self._new.pop(name, None)
             self._model._keys.drop(name)
-        elif self._model._keys.has_numbers:
-            if self._new.get(ticket) == ticket:
-                del self._new[ticket]
-            self._model._keys.drop(Ticket(ticket))
 
     def give(self) -> None:
         """Let the model know the keys of what can still be answered."""

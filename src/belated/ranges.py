@@ -1,4 +1,4 @@
-"""Where a knob can stand: a range, a range of logarithms, whole numbers, a few values."""
+"""Ranges of knobs: numbers, numbers on a logarithmic scale, integers, and categories."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import numpy as np
 
 from belated.errors import SpecError
 from belated.spec import number, positive, whole
+
+__all__ = ["Categories", "Int", "Log", "Span"]
 
 _MOST_LEVELS = 1 << 20
 _SLACK = 1e-9  # of a range: what is so little outside of it is rounding
@@ -83,10 +85,10 @@ class Log:
 
 
 @dataclass(frozen=True)
-class Whole:
+class Int:
     """A knob that stands on whole numbers, from ``low`` to ``high``.
 
-    >>> Whole(0, 6).value(0.1)
+    >>> Int(0, 6).value(0.1)
     3
     """
 
@@ -95,11 +97,11 @@ class Whole:
 
     def __post_init__(self) -> None:
         """Check the ends."""
-        low = whole("Whole", "low", self.low, least=-(1 << 52))
-        high = whole("Whole", "high", self.high, least=-(1 << 52))
+        low = whole("Int", "low", self.low, least=-(1 << 52))
+        high = whole("Int", "high", self.high, least=-(1 << 52))
         if not low < high or high - low >= _MOST_LEVELS:
             raise SpecError(
-                f"Whole: low must be below high, and by less than {_MOST_LEVELS}, got "
+                f"Int: low must be below high, and by less than {_MOST_LEVELS}, got "
                 f"{self.low!r} and {self.high!r}"
             )
         object.__setattr__(self, "low", low)
@@ -124,10 +126,10 @@ class Whole:
 
 
 @dataclass(frozen=True)
-class Among:
+class Categories:
     """A knob with a few values, in an order in which neighbours are alike.
 
-    >>> Among(["small", "medium", "large"]).value(-1.0)
+    >>> Categories(["small", "medium", "large"]).value(-1.0)
     'small'
     """
 
@@ -137,18 +139,18 @@ class Among:
         """Check the values."""
         values = self.values
         if isinstance(values, str) or not isinstance(values, list | tuple):
-            raise SpecError(f"Among: values must be a list, got {values!r}")
+            raise SpecError(f"Categories: values must be a list, got {values!r}")
         if not 2 <= len(values) <= _MOST_LEVELS:
             raise SpecError(
-                f"Among: there must be at least two values and at most {_MOST_LEVELS}, got "
+                f"Categories: there must be at least two values and at most {_MOST_LEVELS}, got "
                 f"{len(values)}"
             )
         if not all(type(value) in (str, int, float) for value in values):
-            raise SpecError(f"Among: values must be texts or numbers, got {values!r}")
+            raise SpecError(f"Categories: values must be texts or numbers, got {values!r}")
         if any(value != value for value in values):
-            raise SpecError(f"Among: no value may be NaN, got {values!r}")
+            raise SpecError(f"Categories: no value may be NaN, got {values!r}")
         if len(set(values)) < len(values):
-            raise SpecError(f"Among: no value may come twice, got {values!r}")
+            raise SpecError(f"Categories: no value may come twice, got {values!r}")
         object.__setattr__(self, "values", tuple(values))
 
     @property
@@ -171,26 +173,26 @@ class Among:
         return self.values[math.floor(0.5 * (place + 1.0) * (self.levels - 1) + 0.5)]
 
 
-Range = Span | Log | Whole | Among
-_KINDS = {"Span": Span, "Log": Log, "Whole": Whole, "Among": Among}
+Range = Span | Log | Int | Categories
+_KINDS = {"Span": Span, "Log": Log, "Int": Int, "Categories": Categories}
 
 
 def range_of(given: Any, name: str) -> Range:
     """Return the range of a knob; a pair of numbers is a span."""
-    if isinstance(given, Span | Log | Whole | Among):
+    if isinstance(given, Span | Log | Int | Categories):
         return given
     if isinstance(given, list | tuple) and len(given) == 2:
         return Span(*given)
     raise SpecError(
-        f"Knobs: {name!r} must have a range (low, high), bl.Log(low, high), bl.Whole(low, high) or "
-        f"bl.Among([...]), got {given!r}"
+        f"Knobs: {name!r} must have a range (low, high), bl.ranges.Log(low, high), "
+        f"bl.ranges.Int(low, high) or bl.ranges.Categories([...]), got {given!r}"
     )
 
 
 def to_dict(knob: Range) -> dict[str, Any]:
     """Return plain data, ready for JSON."""
-    if isinstance(knob, Among):
-        return {"type": "Among", "values": list(knob.values)}
+    if isinstance(knob, Categories):
+        return {"type": "Categories", "values": list(knob.values)}
     return {"type": type(knob).__name__, "low": knob.low, "high": knob.high}
 
 
@@ -201,7 +203,7 @@ def from_dict(told: Mapping[str, Any]) -> Range:
     return made
 
 
-def _inside(part: float, knob: Span | Log | Whole, value: Any, what: str) -> float:
+def _inside(part: float, knob: Span | Log | Int, value: Any, what: str) -> float:
     """Return the place of a part of a range, which must be from 0 to 1."""
     if not -_SLACK <= part <= 1.0 + _SLACK:
         raise SpecError(
