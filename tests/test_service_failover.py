@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -278,6 +279,25 @@ def test_a_server_without_its_database_ends_on_sigterm(
             assert all(each.result().status != 200 for each in waiting)
         pair.take_over()
         pair.check()
+
+
+@pytest.mark.slow
+def test_an_owner_that_cannot_be_reached_is_no_unknown_outcome(url: str) -> None:
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as deaf, ExitStack() as held:
+        where = deaf.getsockname()
+        for _ in range(4):  # so that the next connection waits
+            full = held.enter_context(socket.socket())
+            full.setblocking(False)
+            full.connect_ex(where)
+        advertised = f"http://127.0.0.1:{where[1]}"
+        owner = held.enter_context(ServerProcess("--store", url, "--advertise", advertised))
+        body = {"name": "m", "kind": "LinearModel", "settings": LINEAR}
+        assert owner.call("POST", "/models", body).status == 201
+        other = held.enter_context(ServerProcess("--store", url, token=owner.token))
+        wait_until_ready(other)
+        response = other.call("POST", PREDICT, ROW)
+        assert (response.status, response.code) == (503, "owner_gone")
+        assert owner.call("GET", "/models/m/report").body["rounds"] == 0
 
 
 def test_a_forwarded_request_that_is_too_old_is_refused(url: str) -> None:

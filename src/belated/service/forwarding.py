@@ -21,7 +21,7 @@ from belated.errors import SpecError, StoreUnavailable
 from belated.service.refusals import Refused, code_of
 from belated.service.requests import Answer, Request
 from belated.service.tries import Address
-from belated.service.wires import Reply, Wires
+from belated.service.wires import NotConnected, Reply, Wires
 from belated.store import Store
 
 SENT_ON = b"belated-forwarded"
@@ -33,6 +33,7 @@ _BACK = frozenset(
     ("content-disposition", "idempotency-replayed", "belated-outcome", "retry-after", "allow")
 )
 _MARGIN = 2.0  # seconds for a commit that began before the deadline, and for the reply
+_CONNECT = 3.0  # seconds for a new connection
 _LOOK = 1.0  # seconds between two looks whether the owner is alive
 _NEW = 3.0  # seconds after which every owner that is alive is known to be
 
@@ -73,7 +74,7 @@ class Forwarding:
         try:
             reply = await self._reply(exchange, address, until)
         except (OSError, EOFError, ValueError) as error:
-            is_sent = not isinstance(error, ConnectionRefusedError)
+            is_sent = not isinstance(error, NotConnected)
             raise Unreachable(address, is_sent) from error
         finally:
             exchange.cancel()
@@ -110,7 +111,7 @@ def _wires(address: str) -> Wires:
         there = Address.of(address, "")
     except SpecError as error:
         raise Unreachable(address, is_sent=False) from error
-    return Wires(there.host, there.port, is_secure=there.scheme == "https")
+    return Wires(there.host, there.port, is_secure=there.scheme == "https", within=_CONNECT)
 
 
 def check_deadline(store: Store, sent_on: bytes | None) -> None:
