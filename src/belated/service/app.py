@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import ipaddress
 import traceback
 from collections.abc import Awaitable, Callable
 from time import monotonic, perf_counter
@@ -243,7 +244,7 @@ class App:
             self.check(token, scope)
             return token
         address = (request.scope.get("client") or ("?",))[0]
-        if not self._failures.take(address, monotonic()):
+        if not self._failures.take(_network_of(address), monotonic()):
             raise Refused(429, "too_many_failures", "too many wrong tokens", AFTER)
         shown = any(request.raw(name) is not None for name in _SHOWN)
         raise Refused(
@@ -270,6 +271,21 @@ def _unknown() -> Refused:
         "the server that writes the model did not answer: the request may or may not have been "
         "done; send it again with the same Idempotency-Key",
     )
+
+
+def _network_of(address: str) -> str:
+    """Return what wrong tokens are counted by: an address; of IPv6 the /64 that one client has.
+
+    >>> _network_of("192.0.2.7"), _network_of("2001:db8::7")
+    ('192.0.2.7', '2001:db8::/64')
+    """
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    if isinstance(found, ipaddress.IPv4Address) or found.ipv4_mapped is not None:
+        return address
+    return str(ipaddress.ip_network((found, 64), strict=False))
 
 
 async def _nothing() -> dict[str, Any]:

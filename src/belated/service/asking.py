@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, TypedDict, TypeVar, cast
 from urllib.parse import quote
 
 from belated.errors import SpecError
-from belated.service.tries import Ask, new_key
+from belated.service.retry import Ask, checked_retry_for, new_key
 
 T = TypeVar("T")
 
@@ -121,9 +121,20 @@ class Ranked(NamedTuple):
 # --- Models ---------------------------------------------------------------------------------------
 
 
-def plain(method: str, path: str, body: Any, **more: Any) -> Ask[Any]:
+def plain(
+    method: str,
+    path: str,
+    body: Any,
+    key: str | None,
+    timeout: float | None,
+    retry_for: float | None,
+) -> Ask[Any]:
     """Ask for anything; the answer is plain data."""
-    return Ask(method, path, lambda found: found, body, **more)
+    if key is None and method == "POST":  # what is sent again must happen once
+        key = new_key()
+    if retry_for is not None:
+        retry_for = checked_retry_for(retry_for, "request")
+    return Ask(method, path, lambda found: found, body, key, timeout, retry_for)
 
 
 def models() -> Ask[list[str]]:
@@ -144,12 +155,12 @@ def delete(name: str) -> Ask[None]:
 
 def ready() -> Ask[None]:
     """Ask, once, whether all models are there."""
-    return Ask("GET", "/ready", _nothing, tries=1)
+    return Ask("GET", "/ready", _nothing, retry_for=0.0)
 
 
 def health() -> Ask[None]:
     """Ask, once, whether the server runs."""
-    return Ask("GET", "/health", _nothing, tries=1)
+    return Ask("GET", "/health", _nothing, retry_for=0.0)
 
 
 def metrics() -> Ask[str]:

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 from belated.errors import SpecError, StoreUnavailable
 from belated.service.refusals import Refused, code_of
 from belated.service.requests import Answer, Request
-from belated.service.tries import Address
+from belated.service.retry import Address
 from belated.service.wires import NotConnected, Reply, Wires
 from belated.store import Store
 

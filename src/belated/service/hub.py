@@ -25,7 +25,7 @@ from belated.errors import (
 )
 from belated.service import bodies, rewards, specs
 from belated.service.answers import Answers, name_of
-from belated.service.applied import begun
+from belated.service.applied import begun, read_items
 from belated.service.calls import Said
 from belated.service.commits import Commits
 from belated.service.evaluating import Evaluations
@@ -33,6 +33,7 @@ from belated.service.known import NO_KEY, Form, Known
 from belated.service.limits import Limits
 from belated.service.metrics import Metrics
 from belated.service.refusals import Refused
+from belated.service.requests import AT_ONCE
 from belated.service.served import Served
 from belated.service.tickets import Signer
 from belated.service.tokens import Token, Tokens, checked, made
@@ -369,15 +370,44 @@ class Hub:
     # --- Events ---------------------------------------------------------------------------------
 
     async def apply(
-        self, served: Served, verb: str, items: list[Any], token: Token, known: Known
-    ) -> list[Said]:
-        """Apply items in order, commit them together, and return what came of each."""
-        applied = begun(self, served, verb, items, token, known)
+        self,
+        served: Served,
+        verb: str,
+        items: list[Any],
+        token: Token,
+        known: Known,
+        size: int,
+    ) -> tuple[list[Said], bool]:
+        """Apply items in order, and commit them together.
+
+        Returns what came of each, and whether that took long. ``size`` is how many bytes they had.
+        """
+        read = partial(read_items, self, served, verb, items, token)
+        found = await self.work(read) if size > AT_ONCE else read()
+        is_long = size > AT_ONCE or served.is_long(len(items), found.products)
+        begin = partial(begun, served, found, known)
+        applied = await self.with_model(served, len(found.calls), begin, is_long)
         if applied.pending is None:
             applied.over(self, None)
         else:
             await self.commits.wait(applied.pending, partial(applied.over, self))
-        return applied.said
+        return applied.said, is_long
+
+    async def with_model(
+        self, served: Served, events: int, work: Callable[[], T], is_long: bool = False
+    ) -> T:
+        """Run something that applies so many events to a model, which no other request uses then.
+
+        What ``is_long``, or has to wait for the model, runs in another thread: the event loop never
+        waits, and goes on to answer requests to other models.
+        """
+        if not is_long and served.name not in self._resting and served.stored.try_lock(events):
+            try:
+                return work()
+            finally:
+                served.stored.unlock()
+        async with _Rest(self, served.name):
+            return await self.work(work)
 
     def check_key(self, key: str) -> None:
         """Refuse an ``Idempotency-Key`` that is too long, or empty."""
@@ -400,15 +430,20 @@ class Hub:
         """Return a model that is in memory, and that nothing long is done to."""
         return None if name in self._resting else self.models.get(name)
 
-    def check_products(self, served: Served, named: dict[str, Any], before: int = 0) -> int:
-        """Return the products of features that a choice takes, or refuse what would take long."""
-        found = served.products(named)
+    def check_products(
+        self, served: Served, verb: str, named: dict[str, Any], before: int = 0
+    ) -> int:
+        """Return how many numbers a call computes with, or refuse what would take long."""
+        found = served.products(verb, named)
         if before + found > self.limits.products:
             raise Refused(
                 422,
                 "too_many_products",
-                f"features of the context times those of all actions: at most "
-                f"{self.limits.products} in a request; send fewer, or set interactions",
+                f"a request may compute with {self.limits.products} products of features (limit "
+                f"products), and this one needs {before + found}: features of the context times "
+                "those of all actions, more with few bits; of other models features and "
+                "interactions, or coordinates. Send fewer items, features or actions, set fewer "
+                "interactions, or more bits",
             )
         return found
 

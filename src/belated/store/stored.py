@@ -250,6 +250,25 @@ class StoredModel:
         with self._entry.lock:
             yield self._entry.ready()
 
+    def try_lock(self, events: int) -> bool:
+        """Take the lock of the model if the caller can apply so many events without waiting.
+
+        It cannot while another thread has the lock, where the model is to be built anew from its
+        log, and where a snapshot is due. Whoever gets True calls ``unlock``.
+        """
+        entry = self._entry
+        if not entry.lock.acquire(blocking=False):
+            return False
+        is_due = entry.length + events - entry.saved >= entry.store.snapshot_every
+        if entry.is_stale or is_due:
+            entry.lock.release()
+            return False
+        return True
+
+    def unlock(self) -> None:
+        """Give the lock of ``try_lock`` back."""
+        self._entry.lock.release()
+
     def tail(self, most: int) -> tuple[int, Iterator[tuple[Event, float]]]:
         """Return how many rounds there are, and the newest events of the log until then.
 
