@@ -20,6 +20,7 @@ from belated.errors import (
 from belated.service import bodies, rewards, specs
 from belated.service.calls import DUPLICATE, Said
 from belated.service.families import families
+from belated.service.forwarding import SENT_ON, check_deadline
 from belated.service.hub import Hub
 from belated.service.known import Form, Known
 from belated.service.refusals import Refused
@@ -80,6 +81,7 @@ async def once(
     where = request.where if own is None else ""
     known = hub.known(_token(request), where, number, own or key, body, form)
     await known.turn()
+    check_deadline(hub.store, request.raw(SENT_ON))  # once more: it may have waited
     first = known.begin()
     if first is not None:
         return first
@@ -356,6 +358,7 @@ async def ready(hub: Hub, request: Request) -> Answer:
     """Say whether all models are recovered and compiled."""
     if not hub.is_ready:
         raise Refused(503, "not_ready", f"{len(hub.models)} of {len(hub.names)} models are ready")
+    hub.store.check()
     if hub.damaged:  # which ones is for those who may see names: GET /models, and the log
         damaged = len(hub.damaged)
         return answer({"status": "damaged", "models": len(hub.names), "damaged": damaged})

@@ -16,7 +16,13 @@ from functools import partial
 from time import monotonic
 from typing import Any, TypeVar
 
-from belated.errors import BelatedError, SpecError, StoreInUse, UnknownModel
+from belated.errors import (
+    BelatedError,
+    SpecError,
+    StoreInUse,
+    StoreUnavailable,
+    UnknownModel,
+)
 from belated.service import bodies, rewards, specs
 from belated.service.answers import Answers, name_of
 from belated.service.applied import begun, read_items
@@ -40,6 +46,7 @@ _EVERY = 30.0  # seconds between two notes of the curves
 _TIDY = 60  # seconds between two removals of old answers
 _QUICK = 0.002  # seconds of a commit for which no other thread is asked; a disk, not a network
 _TOLD = 1.0  # seconds for which it is believed who writes a model
+_DOUBTED = 0.2  # the same, where that server did not answer
 
 
 class Hub:
@@ -74,6 +81,7 @@ class Hub:
         self._pool = ThreadPoolExecutor(4, "belated-serve")
         self._stopping = threading.Event()
         self._keeper: threading.Thread | None = None
+        store.on_lost = self.models.clear  # others may write them now, and answer what is asked
 
     def _noted(self, name: str) -> bytes | None:
         """Return the note of exactly this name."""
@@ -141,16 +149,27 @@ class Hub:
             if served is None:
                 if name not in self.names:
                     raise UnknownModel(f"there is no model {name!r}")
+                self._check_here(name)
+                losses = self.store.losses
                 served = Served(self._stored(name), self.signer, self.limits)
                 noted = self._noted(served.note_name)
                 if noted is not None:
                     served.restore(noted)
                 served.read_tail()
                 self.models[name] = served
+                if self.store.losses != losses:  # another server may have had it meanwhile
+                    self.models.pop(name, None)
+                    raise StoreUnavailable(f"the connection was lost while {name!r} was loaded")
                 self.damaged.pop(name, None)
                 if self.on_loaded is not None:
                     self.on_loaded()
             return served
+
+    def _check_here(self, name: str) -> None:
+        """Raise ``StoreInUse`` where it is known that another server writes a model."""
+        address, until = self._elsewhere.get(name, ("", 0.0))
+        if until > monotonic():
+            raise StoreInUse(f"the model {name!r} is written by another server", address, name)
 
     def _stored(self, name: str) -> StoredModel:
         """Return a model of the store, for this server alone to write."""
@@ -168,9 +187,16 @@ class Hub:
         """Note that another server writes a model, at an address; None: nobody knows who does."""
         self.models.pop(name, None)
         self.damaged.pop(name, None)
-        self._elsewhere.pop(name, None)
+        known, until = self._elsewhere.pop(name, ("", 0.0))
         if address is not None:
-            self._elsewhere[name] = address, monotonic() + _TOLD
+            now = monotonic()
+            is_old = known == address and until > now  # and not believed for longer
+            self._elsewhere[name] = address, until if is_old else now + _TOLD
+
+    def look_again(self, name: str) -> None:
+        """Find out soon which server writes a model: the one that did does not answer."""
+        address, until = self._elsewhere.get(name, ("", 0.0))
+        self._elsewhere[name] = address, min(until, monotonic() + _DOUBTED)
 
     @contextmanager
     def _turn(self, name: str) -> Iterator[None]:
@@ -220,7 +246,8 @@ class Hub:
         self._pool.shutdown()
         for served in self.models.values():
             if served.watch.is_changed:
-                self.keep(served)
+                with suppress(BelatedError):  # the curves are lost, and no event is
+                    self.keep(served)
 
     async def work(self, function: Callable[..., T], *arguments: Any) -> T:
         """Run something slow, or something that waits, in another thread."""
@@ -235,9 +262,7 @@ class Hub:
         served = self.models.get(name)
         if served is not None:
             return served
-        address, until = self._elsewhere.get(name, ("", 0.0))
-        if until > monotonic():
-            raise StoreInUse(f"the model {name!r} is written by another server", address, name)
+        self._check_here(name)
         if name not in self.names and self.store.is_shared:
             await self.work(self.look_around)
         if name not in self.names:

@@ -18,6 +18,7 @@ from belated.errors import StoreInUse
 from belated.service import bodies
 from belated.service.app import App
 from belated.service.applied import Applied, begun, read_items
+from belated.service.forwarding import SENT_ON, check_deadline
 from belated.service.handlers import items_of
 from belated.service.known import NO_KEY, Form
 from belated.service.replies import whole
@@ -155,6 +156,7 @@ class _Asked:
         if len(self._body) > hub.limits.body:
             raise too_large(hub.limits.body)
         check_plain(self._headers.get(b"content-encoding"))
+        check_deadline(hub.store, self._headers.get(SENT_ON))
         served = hub.here(place.name)
         if served is None:
             return False
