@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from functools import partial
 from itertools import starmap
@@ -237,7 +237,8 @@ class LinearModel:
     @property
     def open(self) -> int:
         """Tickets that still wait for their label (those given up on and cancelled ones do not)."""
-        return self._base.open - sum(self._closed.values())
+        answers = self._pending
+        return self._base.open - (0 if answers is None else answers.closing)
 
     @property
     def spread(self) -> float:
@@ -257,17 +258,23 @@ class LinearModel:
 
     def answerable(self) -> set[int]:
         """Return the tickets whose label would not be refused: open ones, and some given up on."""
-        return self._base.answerable() - self._closed.keys()
+        return self._base.answerable() - self._closed
 
     # --- The answers since the last prediction --------------------------------------------------
 
     @property
-    def _closed(self) -> Mapping[int, bool]:
-        """The tickets that answers close which are not applied, and whether these are used."""
+    def _pending(self) -> AnswerSet | None:
+        """The answers, if they are not applied."""
         answers = self._set
         if answers is None or answers.undo is not None or answers.rounds != self._base.rounds:
-            return {}
-        return answers.closed
+            return None
+        return answers
+
+    @property
+    def _closed(self) -> Set[int]:
+        """The tickets that answers close which are not applied."""
+        answers = self._pending
+        return frozenset() if answers is None else answers.closed
 
     @property
     def _memory(self) -> ModelMemory:
