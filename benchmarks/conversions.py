@@ -129,6 +129,7 @@ def _split_step(model: LinearModel, ticket: int) -> None:
         places, x = pairs[:, 0].astype(np.int64), pairs[:, 1:]
         before = memory.coordinates(places)
         model.observe(ticket, 1.0)
+        model._close_set()  # what is written now is of this label alone
         energies = before.energies + x * x
         of_scales = energies[:, [0, 0, 1, 2]]
         steps = _SCALES * x / np.sqrt(np.maximum(of_scales, _TINY))

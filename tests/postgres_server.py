@@ -34,8 +34,12 @@ class Server:
             stderr=subprocess.DEVNULL,
         )
 
-    def start(self) -> None:
-        options = f"-F -k {self.folder} -c listen_addresses="
+    def start(self, address: str = "") -> None:
+        """Start it, also at an address of this machine, for everybody."""
+        options = f"-F -k {self.folder} -c listen_addresses={address}"
+        if address:
+            with (self.folder / "data" / "pg_hba.conf").open("a") as allowed:
+                allowed.write("host all all 0.0.0.0/0 trust\n")
         log = f"{self.folder}/log"
         self._run("pg_ctl", "-D", f"{self.folder}/data", "-w", "-l", log, "-o", options, "start")
 

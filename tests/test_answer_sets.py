@@ -209,6 +209,7 @@ def test_live_and_replayed_agree(seed: int, cut: float) -> None:
     assert one.snapshot() == whole.snapshot() == two.snapshot()
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("seed", range(4))
 def test_live_and_stored_agree(seed: int, tmp_path: Path) -> None:
     log = Log(seed)
@@ -250,6 +251,7 @@ def test_what_is_wrong_with_a_label_is_said_at_once() -> None:
     assert model.answerable() == {0, 2, 4}
 
 
+@pytest.mark.compiled
 def test_looking_shows_all_labels_and_closes_no_set() -> None:
     one, other = told((3, 1.0)), told((3, 1.0))
     values = [one.peek([1.0, 1.0])]
@@ -352,6 +354,7 @@ def of_intervals(told_in: list[int], *, looks: bool) -> tuple[bytes, bytes]:
     return intervals.model.snapshot(), intervals._state.scores.snapshot()
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("play", [of_choosers, of_intervals])
 def test_models_inside_of_others_have_sets_too(play: Any) -> None:
     tickets = [7, 2, 9, 4, 11, 0]

@@ -549,7 +549,7 @@ def test_predictions_are_kept(found: Replay, tmp_path: Path, ending: str) -> Non
     path = tmp_path / f"all.{ending}"
     found.write_predictions(path)
     table = pandas.read_csv(path) if ending == "csv" else pandas.read_parquet(path)
-    assert table["row"].tolist() == list(range(ROUNDS))
+    assert table["row"].astype(str).tolist() == [str(row) for row in range(ROUNDS)]
     assert list(table.columns[4:]) == list(found.methods)
     assert table[OURS].tolist() == found.methods[OURS].predictions.tolist()
     assert table["label"].isna().tolist() == (~found.task.known).tolist()

@@ -525,14 +525,15 @@ def test_an_address_that_others_cannot_use_is_refused_at_the_start(
     assert not list(tmp_path.iterdir())
 
 
-def test_an_address_that_cannot_be_used_is_nowhere() -> None:
+def test_an_address_that_cannot_be_used_is_nowhere(tmp_path: Path) -> None:
     async def nothing() -> Any:
         raise AssertionError
 
     request = Request({"headers": []}, nothing, Limits(), Waiting(1.0))
-    for url in ("here:8765", "http://here:x"):
-        with pytest.raises(Unreachable):
-            asyncio.run(Forwarding().send(request, url))
+    with bl.open(tmp_path / "x.db") as store:
+        for url in ("here:8765", "http://here:x"):
+            with pytest.raises(Unreachable):
+                asyncio.run(Forwarding(store).send(request, url, until=0.0))
 
 
 @pytest.mark.parametrize(

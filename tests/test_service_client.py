@@ -21,8 +21,9 @@ pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 
 import belated as bl
 from belated.errors import ServiceError, SpecError
-from belated.service import asking
+from belated.service import asking, retry
 from belated.service.outbox import Outbox
+from belated.service.retry import Address, Heard, Retry
 from belated.service.wires import _reply
 from service_calls import Caller, serving
 
@@ -132,6 +133,11 @@ def test_clients_say_what_they_are_and_keep_their_token(ask: Caller, client: bl.
     assert repr(other) == "<AsyncClient of https://[::1]:8765/belated>"
     model = other.model("layout")
     assert repr(model) == "<AsyncRemoteModel 'layout' of https://[::1]:8765/belated>"
+
+
+def test_the_host_of_an_ipv6_address_has_brackets() -> None:
+    other = bl.AsyncClient("http://[::1]:8765", "secret")
+    assert b"\r\nHost: [::1]:8765\r\n" in other._said(asking.models())
 
 
 def test_a_date_among_features_is_refused_in_words(client: bl.Client) -> None:
@@ -276,6 +282,35 @@ def test_a_request_is_sent_again_under_the_same_key(flaky: str) -> None:
     assert json.loads(Flaky.seen[0][1]) == {"key": "k", "value": 1}
 
 
+def test_what_is_posted_by_hand_has_a_key_as_well(flaky: str) -> None:
+    with bl.Client(flaky, "t") as client:
+        assert client.request("POST", "/models/m/observe", {"key": "k", "value": 1})
+    assert len(Flaky.seen) == 3
+    ((key, _),) = set(Flaky.seen)
+    assert key
+
+
+def test_pauses_grow_and_end_with_the_time_for_retries(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr(retry, "monotonic", lambda: now)
+    asked = Retry(asking.models(), Address.of("http://x", "t"), 30.0)
+    pauses: list[float] = []
+    now += 7.0  # the first try took long; the time counts from its failure
+    while (found := asked.pause(Heard(0, b"refused"))) is not None:
+        pauses.append(found)
+        now += found
+    assert sum(pauses) == pytest.approx(30.0)
+    assert len(pauses) > 15
+    assert 0.0 < pauses[0] <= 0.05
+    assert max(pauses) <= 2.0
+    assert len(set(pauses)) == len(pauses)
+    later = Retry(asking.models(), Address.of("http://x", "t"), 30.0)
+    assert later.pause(Heard(503, b"", "3")) == 3.0
+    assert later.pause(Heard(503, b"", "3600")) == 5.0
+    assert later.pause(Heard(503, b"", "soon")) is not None
+    assert later.pause(Heard(400, b"")) is None
+
+
 def test_the_same_with_asyncio(flaky: str) -> None:
     async def talk() -> str:
         async with bl.AsyncClient(flaky, "t") as client:
@@ -287,7 +322,7 @@ def test_the_same_with_asyncio(flaky: str) -> None:
 
 
 def test_an_outbox_sends_a_batch_under_one_key_until_it_is_answered(flaky: str) -> None:
-    with bl.Client(flaky, "t", tries=1) as client:
+    with bl.Client(flaky, "t", retry_for=0) as client:
         outbox = client.model("m").outbox(every=0.01)
         outbox.put("observe", "k", 1)
         outbox.close()
@@ -455,7 +490,7 @@ class OneAnswer(http.server.BaseHTTPRequestHandler):
 
 def test_connections_that_died_while_idle_do_not_use_up_the_tries() -> None:
     async def talk(url: str) -> None:
-        async with bl.AsyncClient(url, "t", tries=1) as client:
+        async with bl.AsyncClient(url, "t", retry_for=0) as client:
             await asyncio.gather(*(client.models() for _ in range(8)))
             assert await client.models() == []
 
@@ -498,7 +533,7 @@ def test_a_reply_without_a_body_needs_no_length(status: int) -> None:
 
 
 def test_a_server_that_is_not_there_says_so() -> None:
-    with bl.Client("http://127.0.0.1:9", "t", tries=1) as client:
+    with bl.Client("http://127.0.0.1:9", "t", retry_for=0) as client:
         with pytest.raises(ServiceError) as caught:
             client.models()
         assert (caught.value.status, caught.value.code) == (0, "unreachable")

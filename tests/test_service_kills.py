@@ -56,7 +56,7 @@ class Process:
 
 def load(url: str, token: str, name: int, told: dict[str, Any], stopping: threading.Event) -> None:
     """Predict and answer until told to stop, over every death of the server."""
-    with bl.Client(url, token, tries=200, timeout=5.0) as client:
+    with bl.Client(url, token, retry_for=60.0, timeout=5.0) as client:
         model = client.model("value")
         place = 0
         while not stopping.is_set():

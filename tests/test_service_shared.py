@@ -82,6 +82,42 @@ def test_a_key_is_known_wherever_it_was_used(both: tuple[Caller, Caller]) -> Non
     assert [each.headers.get("idempotency-replayed") for each in said] == [None, "true", "true"]
 
 
+def test_a_server_that_has_lost_a_model_knows_what_another_one_answered(
+    url: str, postgres: Postgres
+) -> None:
+    body = {"features": {"x": 1.0}}
+    with Server(Settings(data=url, port=0)) as server:
+        one = Caller(server)
+        made(one, "value")
+        postgres.drop_connections()
+        with Server(Settings(data=url, port=0)) as other:
+            two = Caller(other, str(server.token))
+            said = two("POST", "/models/value/predict", body, Idempotency_Key="k")
+            assert said.status == 200
+        again = one("POST", "/models/value/predict", body, Idempotency_Key="k")
+        if again.status != 200:  # that was when it noticed
+            again = one("POST", "/models/value/predict", body, Idempotency_Key="k")
+        assert (again.status, again.body) == (200, said.body)
+        assert one("GET", "/models/value/report").body["rounds"] == 1
+
+
+def test_a_server_whose_session_was_ended_does_not_answer_from_its_copy(
+    url: str, postgres: Postgres
+) -> None:
+    body = {"features": {"x": 1.0}}
+    with Server(Settings(data=url, port=0)) as server:
+        one = Caller(server)
+        made(one, "value")
+        postgres.drop_connections()
+        with Server(Settings(data=url, port=0)) as other:
+            two = Caller(other, str(server.token))
+            assert two("POST", "/models/value/predict", body).status == 200
+            begin = time.monotonic()
+            while one("GET", "/models/value/report").body["rounds"] != 1:
+                assert time.monotonic() - begin < 60.0
+                time.sleep(0.05)
+
+
 def test_models_are_made_and_deleted_through_either(both: tuple[Caller, Caller]) -> None:
     one, two = both
     assert made(two, "second") == 201

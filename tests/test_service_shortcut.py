@@ -289,3 +289,42 @@ def test_a_slow_commit_that_fails_is_not_tried_in_the_loop_again(tmp_path: Path)
             writer._write = write
         assert tried[1] == "belated-store"
         assert ask("POST", "/models/value/predict", {"features": {}}).status == 200
+
+
+def test_the_server_never_waits_for_a_model_that_another_thread_uses(tmp_path: Path) -> None:
+    item = {"features": {"a": 1.0}}
+    with serving(tmp_path) as ask:
+        told: list[Answer] = []
+
+        def tell(path: str, body: Any = None, method: str = "POST") -> threading.Thread:
+            thread = threading.Thread(target=lambda: told.append(ask(method, path, body)))
+            thread.start()
+            return thread
+
+        knobs = {"name": "knobs", "kind": "Knobs", "settings": {"knobs": {"x": [0, 1]}}}
+        assert ask("POST", "/models", knobs).status == 201
+        store = ask.server.store
+        with (
+            store.model("value").held(),
+            store.model("layout").held(),
+            store.model("knobs").held(),
+        ):
+            waiting = [
+                tell("/models/value/predict", item),
+                tell("/models/value/predict", {"items": [item] * 3}),
+                tell("/models/value/tick"),
+                tell("/models/layout/choose", {}),
+                tell("/models/layout/rank", {"actions": [{"id": "a"}]}),
+                tell("/models/layout/mode", {"mode": "learn"}, "PUT"),
+                tell("/models/knobs/pause"),
+                tell("/models/value", None, "GET"),
+            ]
+            for _ in range(20):
+                assert ask("GET", "/health").status == 200
+                time.sleep(0.005)
+            assert not told
+        for each in waiting:
+            each.join()
+        assert sorted(each.status for each in told) == [200] * 7 + [201]
+        assert ask("GET", "/models/value").body["rounds"] == 4
+        assert ask("GET", "/models/layout").body["rounds"] == 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from pathlib import Path
+from time import time
 from typing import Any
 
 import pytest
@@ -17,12 +18,14 @@ from belated.service.commits import After, Commits
 from belated.service.constant import Constant
 from belated.service.demo import Flights, Shop
 from belated.service.hub import Hub
+from belated.service.stall_reason import explain_stall
 from belated.service.watch import AGES, Watch
-from belated.service.why import why
 from belated.store.events import OBSERVE
-from service_calls import Caller, serving
+from service_calls import LINEAR, Caller, serving
 
 REPORT = {"rounds": 10, "open": 3, "observed": 7}
+WAITING = [1e6]
+"""When tickets were asked for that still wait."""
 
 
 def heard(watch: Watch, ages: list[float], now: float = 1e6) -> None:
@@ -130,12 +133,53 @@ def test_one_sentence_says_why_nothing_changes(
 ) -> None:
     watch = Watch()
     heard(watch, [5.0] * 10)
-    found = why(watch, report, watch.last_answered + quiet, 0)
+    found = explain_stall(watch, report, WAITING, watch.last_answered + quiet, 0)
     assert found is None if said is None else said in str(found)
 
 
+def test_a_pause_is_reported_only_while_a_ticket_has_waited_for_long() -> None:
+    watch = Watch()
+    heard(watch, [5.0] * 10)
+    now = watch.last_answered + 1e4
+
+    def reason(waiting: list[float]) -> str | None:
+        return explain_stall(watch, REPORT, waiting, now, 0)
+
+    assert reason([]) is None
+    assert reason([now - 20.0]) is None  # asked just now
+    assert "for 2 hours" in str(reason([now - 7200.0, now - 20.0]))
+    assert "for 3 hours" in str(reason([1e6]))  # since the last answer
+
+
+def test_a_server_without_open_tickets_reports_no_pause(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving(tmp_path) as ask:
+
+        def reason_after(seconds: float, name: str = "value") -> Any:
+            now = time()
+            with monkeypatch.context() as patch:
+                patch.setattr("belated.service.served.time", lambda: now + seconds)
+                return ask("GET", f"/models/{name}/live").body["why"]
+
+        for name, deadline in (("value", None), ("short", "PT1M")):
+            settings = {**LINEAR, "deadline": deadline}
+            ask("POST", "/models", {"name": name, "kind": "LinearModel", "settings": settings})
+            for key in ("first", "second"):
+                item = {"features": {"x": 1.0}, "key": key}
+                assert ask("POST", f"/models/{name}/predict", item).status == 200
+            ask("POST", f"/models/{name}/observe", {"key": "first", "value": 1.0})
+        assert reason_after(1.0) is None
+        assert "No answer has come for 3 minutes" in reason_after(180.0)
+        ask("POST", "/models/value/observe", {"key": "second", "value": 1.0})
+        assert reason_after(180.0) is None
+        assert reason_after(180.0, "short") is None  # its deadline has passed
+
+
 def test_late_answers_alone_are_told_also_where_nobody_watched() -> None:
-    assert "All 493 answers came after" in str(why(Watch(), {**REPORT, "observed": 0}, 1e6, 493))
+    assert "All 493 answers came after" in str(
+        explain_stall(Watch(), {**REPORT, "observed": 0}, [], 1e6, 493)
+    )
 
 
 def test_ages_are_by_the_times_that_events_were_given() -> None:
@@ -144,12 +188,14 @@ def test_ages_are_by_the_times_that_events_were_given() -> None:
     assert watch.hear([OBSERVE, 0, 1.0], True, now + 1.0, 1.7e9 + 5e5) == now  # as it was heard
     assert watch.ages[AGES.index(604800.0)] == sum(watch.ages) == 1
     assert watch.recent() == [[0, 1.7e9, 1.7e9 + 5e5]]
-    assert why(watch, REPORT, now + 1e9, 0) is None  # the past has no pauses
+    assert explain_stall(watch, REPORT, WAITING, now + 1e9, 0) is None  # the past has no pauses
     assert watch.about()["clock"] == 1.7e9 + 5e5
     watch.ask(1, now + 9.0)
     assert watch.about()["clock"] is None
     watch.hear([OBSERVE, 1, 1.0], True, now + 9.5)
-    assert "does what brings them still run?" in str(why(watch, REPORT, now + 1e9, 0))
+    assert "does what brings them still run?" in str(
+        explain_stall(watch, REPORT, WAITING, now + 1e9, 0)
+    )
 
 
 def test_times_that_differ_are_known_as_long_as_the_others() -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -15,9 +17,17 @@ from typing import Any
 import pytest
 
 import belated as bl
-from belated.errors import MissingExtra, StoreDamaged, StoreError, StoreInUse, StoreUnavailable
+from belated.errors import (
+    MissingExtra,
+    NotCommitted,
+    StoreDamaged,
+    StoreError,
+    StoreInUse,
+    StoreUnavailable,
+)
 from belated.store.recovery import recovered
 from postgres_server import Server, running
+from tcp_proxy import Proxy
 
 
 @pytest.fixture(scope="module")
@@ -151,6 +161,128 @@ def test_a_killed_writer_is_followed_within_seconds(url: str, tmp_path: Path) ->
         answered = noted.read_text().split()
         assert [model.ticket(key) for key in answered] == list(range(len(answered)))
         assert model.rounds <= len(answered) + 1
+
+
+@pytest.mark.slow
+def test_a_stopped_writer_is_followed_and_cannot_write_any_more(url: str, tmp_path: Path) -> None:
+    noted, said = tmp_path / "noted", tmp_path / "said"
+    process = os.fork()
+    if process == 0:
+        try:
+            writer = bl.open(url).model("m", linear())
+            writer.predict([1.0], key="before")
+            noted.touch()
+            os.kill(os.getpid(), signal.SIGSTOP)
+            try:
+                writer.predict([1.0], key="after")
+            except StoreError as error:
+                said.write_text(type(error).__name__)
+        finally:
+            os._exit(1)
+    while not noted.exists():
+        assert os.waitpid(process, os.WNOHANG) == (0, 0), "the writer has died"
+        time.sleep(0.005)
+    try:
+        with bl.open(url) as store:
+            model, begin = None, time.monotonic()
+            while model is None:
+                assert time.monotonic() - begin < 60.0
+                try:
+                    model = store.model("m", linear())
+                except StoreInUse:
+                    time.sleep(0.05)
+            assert model.predict([1.0], key="mine").ticket == 1
+            os.kill(process, signal.SIGCONT)
+            os.waitpid(process, 0)
+            assert said.read_text() in ("NotCommitted", "StoreInUse")
+            assert (model.rounds, len(list(store.log("m")))) == (2, 2)
+    finally:
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+
+
+def test_the_log_refuses_a_second_writer(url: str) -> None:
+    """As behind a pool of connections, which would give the lock to somebody else."""
+    with bl.open(url) as one, bl.open(url) as two:
+        first = one.model("m", linear())
+        first.predict([1.0], key="a")
+        database: Any = one._database
+        database._open().execute("SELECT pg_advisory_unlock_all()")
+        assert two.model("m").predict([2.0], key="b").ticket == 1
+        with pytest.raises(NotCommitted):
+            first.predict([3.0], key="c")
+        with pytest.raises(StoreInUse):
+            first.predict([3.0], key="c")
+        assert [line.key for line in two.log("m")] == ["a", "b"]
+
+
+def test_a_session_that_the_server_takes_for_alive_is_ended(server: Server, url: str) -> None:
+    with Proxy(server.folder) as proxy, bl.open(proxy.url) as store:
+        model = store.model("m", linear())
+        for turn in range(3):
+            model.predict([1.0], key=f"{turn}")
+            proxy.reset()
+            with pytest.raises(NotCommitted, match="may or may not") as caught:
+                model.predict([1.0], key=f"{turn}-late")
+            assert caught.value.is_unknown
+            assert model.ticket(f"{turn}") >= 0
+        assert 3 <= model.rounds <= 6
+
+
+@pytest.mark.slow
+def test_a_network_that_swallows_all_does_not_hold_calls_up(server: Server, url: str) -> None:
+    with Proxy(server.folder) as proxy, bl.open(proxy.url) as store:
+        model = store.model("m", linear())
+        model.predict([1.0], key="a")
+        proxy.swallow()
+        with pytest.raises(NotCommitted, match="may or may not"):
+            model.predict([1.0], key="b")
+        with pytest.raises(StoreUnavailable, match="not answered"):
+            store.check()
+        with bl.open(url) as other:
+            taken = None
+            while taken is None:
+                with suppress(StoreInUse):
+                    taken = other.model("m")
+            assert taken.predict([1.0], key="c").ticket in (1, 2)
+            proxy.forward()
+            refused = None
+            while not isinstance(refused, StoreInUse):  # once the database answers again
+                with pytest.raises(StoreError) as caught:
+                    model.predict([1.0], key="d")
+                refused = caught.value
+                time.sleep(0.05)
+
+
+@pytest.mark.slow
+def test_a_lock_that_another_one_holds_is_not_waited_for_without_end(
+    server: Server, url: str
+) -> None:
+    psycopg = pytest.importorskip("psycopg")
+    with bl.open(url) as store:
+        model = store.model("m", linear())
+        with psycopg.connect(url) as other:
+            other.execute("LOCK TABLE belated.events IN ACCESS EXCLUSIVE MODE")
+            with pytest.raises(NotCommitted, match="lock timeout"):
+                model.predict([1.0])
+        assert model.predict([1.0]).ticket == 0
+
+
+def test_a_store_that_nobody_closes_leaves_no_session(server: Server, url: str) -> None:
+    query = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'belated'"
+    store = bl.open(url)
+    store.model("m", linear()).predict([1.0])
+    begin = time.monotonic()
+    while server.execute(query) != [(2,)]:  # its own, and that of its heartbeat
+        assert time.monotonic() - begin < 60.0
+        time.sleep(0.05)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        del store
+        while server.execute(query) != [(0,)]:
+            assert time.monotonic() - begin < 60.0
+            gc.collect()
+            time.sleep(0.05)
 
 
 def test_connections_that_drop(server: Server, url: str) -> None:

@@ -90,12 +90,15 @@ class StoreInUse(StoreError):
 class StoreUnavailable(StoreError):
     """A store whose database cannot be reached or written at the moment.
 
-    ``is_full`` tells whether that is for want of space. What was asked for has not happened.
+    ``is_full`` tells whether that is for want of space. The call changed nothing, unless
+    ``is_unknown``: then the connection broke while it was committed, and it may have been done.
     """
 
-    def __init__(self, message: str, is_full: bool = False) -> None:
+    is_full = is_unknown = False
+
+    def __init__(self, message: str, is_full: bool = False, is_unknown: bool = False) -> None:
         super().__init__(message)
-        self.is_full = is_full
+        self.is_full, self.is_unknown = is_full, is_unknown
 
 
 class StoreDamaged(StoreError):
@@ -113,9 +116,15 @@ class NotCommitted(StoreError):
     """An event that could not be written, so that it does not count.
 
     The model is brought back to what was committed before it is used again. Where the connection
-    broke in the middle of a commit, the event may be there after all, as a whole: what the model
-    says later tells.
+    broke in the middle of a commit, the event may be there after all, as a whole: then
+    ``is_unknown`` is true, and what the model says later tells.
     """
+
+    is_unknown = False
+
+    def __init__(self, message: str, is_unknown: bool = False) -> None:
+        super().__init__(message)
+        self.is_unknown = is_unknown
 
 
 class UnknownModel(StoreError, KeyError):

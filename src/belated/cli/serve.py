@@ -36,6 +36,13 @@ def add_serve(commands: Commands) -> None:
         metavar="URL",
         help="where other servers of the same database find this one (where it listens)",
     )
+    parser.add_argument(
+        "--proxy",
+        metavar="ADDRESS",
+        action="append",
+        default=[],
+        help="address or network of a proxy whose X-Forwarded-For is trusted; repeatable",
+    )
     parser.add_argument("--tokens", metavar="FILE", help="hashed tokens and what they may do")
     parser.add_argument(
         "--add-token",
@@ -60,7 +67,9 @@ def _serve(arguments: argparse.Namespace) -> None:
     _check_demo(arguments)
     os.environ.setdefault(_HUGE_PAGES, "0")  # which NumPy looks at when it is loaded
     from belated.service import Limits, Server, Settings
+    from belated.service.wire import allow_connections
 
+    allow_connections()
     limits = Limits(rate=arguments.rate, models=arguments.models, open=arguments.open)
     data = arguments.store or arguments.data or (_DEMO if arguments.demo else "belated.db")
     server = Server(
@@ -70,6 +79,7 @@ def _serve(arguments: argparse.Namespace) -> None:
             port=arguments.port,
             tokens=arguments.tokens,
             advertise=arguments.advertise,
+            proxies=tuple(arguments.proxy),
             new_token=arguments.new_token or arguments.demo,
             log=arguments.log,
             limits=limits,

@@ -22,12 +22,12 @@ from belated.learner.turns import alone, holding
 from belated.learner.whole import Call
 from belated.linear import whole_events
 from belated.linear.answers import number
-from belated.linear.clock import Time, is_date
 from belated.linear.explain import Explanation
 from belated.linear.features import Features
 from belated.linear.given import Row
 from belated.linear.losses import LOSSES
 from belated.linear.model import LinearModel
+from belated.linear.moments import Time, read_time
 from belated.linear.settings import Settings
 from belated.linear.times import NEVER
 
@@ -145,10 +145,11 @@ class Intervals:
         kind, times = 0, (NEVER, NEVER)
         if key is not None:
             model._keys.check(key, model._is_open)
-        if at is not None or model._settings.deadline is not None:
-            times = model._times.issued(at, None)
-        if at is not None:
-            kind = model._base.times_with(is_date=is_date(at))
+        moment = None if at is None else read_time(at, "predict")
+        if moment is not None or model._settings.deadline is not None:
+            times = model._times.issued(moment, None)
+        if moment is not None:
+            kind = model._base.times_with(moment.kind)
         hasher, given = model._hasher, model._given
         row = hasher.entries(features) if features.__class__ is dict else given.row(features)
         answers: list[Any] = []
@@ -204,7 +205,7 @@ class Intervals:
             whole.finish()
         ticket = name if type(name) is int and not name >> 63 else model.ticket(name)
         label = given if given.__class__ is float else number(given, "observe", "label")
-        now = NEVER if at is None else model._times.of(at, "observe")
+        now = NEVER if at is None else model._times.of_answer(read_time(at, "observe"), "observe")
         is_used, is_late, calls = model._answering(ticket, label, 1.0, now, "observe")
         kept, judged = state.kept.get(ticket), None
         more: tuple[Call, ...] = ()

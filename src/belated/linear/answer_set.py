@@ -50,7 +50,7 @@ Told = tuple[Ints, Floats, Floats, Ints]
 class AnswerSet:
     """Answers that came after so many predictions; more predictions have closed the set."""
 
-    __slots__ = ("_closed", "_read", "_revised", "answers", "batches", "rounds", "undo")
+    __slots__ = ("_closed", "_dropped", "_read", "_revised", "answers", "batches", "rounds", "undo")
 
     def __init__(
         self, rounds: int, answers: list[Answer] | None = None, batches: list[Batch] | None = None
@@ -62,7 +62,8 @@ class AnswerSet:
         self.undo: Undo | FirstAnswer | None = None
         """What takes the answers back, where they are applied for the time being."""
         self._read = 0, 0
-        self._closed: dict[int, bool] = {}
+        self._closed: set[int] = set()
+        self._dropped: set[int] = set()
         self._revised: set[int] = set()
 
     @property
@@ -74,19 +75,25 @@ class AnswerSet:
         """Note which tickets answers belong to; it may be interrupted and done again."""
         singles, batches = self._read
         for ticket, _, _, is_last, is_used in self.answers[singles:]:
-            if is_last:
-                self._closed[ticket] = is_used
-            else:
-                self._revised.add(ticket)
+            (self._closed if is_last else self._revised).add(ticket)
+            if not is_used:
+                self._dropped.add(ticket)
         for tickets, _, _, used in self.batches[batches:]:
-            self._closed.update(zip(tickets.tolist(), used.tolist(), strict=True))
+            self._closed.update(tickets.tolist())
+            self._dropped.update(tickets[~used].tolist())
         self._read = len(self.answers), len(self.batches)
 
     @property
-    def closed(self) -> dict[int, bool]:
-        """Tickets that the answers close, and whether these are used."""
+    def closed(self) -> set[int]:
+        """Tickets that the answers close."""
         self._note()
         return self._closed
+
+    @property
+    def closing(self) -> int:
+        """How many open tickets they close."""
+        self._note()
+        return len(self._closed) - len(self._dropped)
 
     @property
     def revised(self) -> set[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from functools import partial
 from itertools import starmap
@@ -40,22 +40,19 @@ from belated.linear import events as of_log
 from belated.linear import snapshot
 from belated.linear.answer_set import Answer, AnswerSet, Batch, FirstAnswer, Undo
 from belated.linear.answers import Answers, labels_of, number
-from belated.linear.clock import (
-    Duration,
-    Time,
-    holds_dates,
-    is_date,
-)
+from belated.linear.clock import Duration
 from belated.linear.explain import Explanation, explained, names_of
 from belated.linear.features import Features, Hasher
 from belated.linear.given import Entries, GivenRows, Many, Row
 from belated.linear.losses import LOSSES, Loss
 from belated.linear.memory import ModelMemory
+from belated.linear.moments import Moment, Time, read_time
 from belated.linear.report import LinearReport, report_of
 from belated.linear.settings import Late, Settings, Wait, checked
 from belated.linear.times import NEVER, Times
 from belated.linear.values import VALUES
 from belated.timeline import Timeline
+from belated.timeline.columns import TimesLike
 
 if TYPE_CHECKING:
     from belated.logs.kinds import Kinds
@@ -240,7 +237,8 @@ class LinearModel:
     @property
     def open(self) -> int:
         """Tickets that still wait for their label (those given up on and cancelled ones do not)."""
-        return self._base.open - sum(self._closed.values())
+        answers = self._pending
+        return self._base.open - (0 if answers is None else answers.closing)
 
     @property
     def spread(self) -> float:
@@ -258,23 +256,25 @@ class LinearModel:
     def _is_open(self, ticket: int) -> bool:
         return self._base.is_open(ticket) and ticket not in self._closed
 
-    def _check_times(self, at: Time | None, deadline: Duration | None) -> None:
-        """Refuse times that ``predict`` would refuse."""
-        self._times.issued(at, deadline)
-
     def answerable(self) -> set[int]:
         """Return the tickets whose label would not be refused: open ones, and some given up on."""
-        return self._base.answerable() - self._closed.keys()
+        return self._base.answerable() - self._closed
 
     # --- The answers since the last prediction --------------------------------------------------
 
     @property
-    def _closed(self) -> Mapping[int, bool]:
-        """The tickets that answers close which are not applied, and whether these are used."""
+    def _pending(self) -> AnswerSet | None:
+        """The answers, if they are not applied."""
         answers = self._set
         if answers is None or answers.undo is not None or answers.rounds != self._base.rounds:
-            return {}
-        return answers.closed
+            return None
+        return answers
+
+    @property
+    def _closed(self) -> Set[int]:
+        """The tickets that answers close which are not applied."""
+        answers = self._pending
+        return frozenset() if answers is None else answers.closed
 
     @property
     def _memory(self) -> ModelMemory:
@@ -446,7 +446,8 @@ class LinearModel:
         in the place of the ticket. ``at`` is the time; ``deadline`` is that of this ticket alone.
         """
         issue, keys = self._issue_now, self._keys
-        is_noted = key is not None or at is not None or keys.left is not None
+        moment = None if at is None else read_time(at, "predict")
+        is_noted = key is not None or moment is not None or keys.left is not None
         if issue is not None and self._set is None and not is_noted and deadline is None:
             issued = issue(features)
             if issued is not None:
@@ -461,10 +462,10 @@ class LinearModel:
             raise
         try:
             if is_noted:
-                self._note(key, at)
+                self._note(key, moment)
             now, span = NEVER, NEVER
-            if at is not None or deadline is not None or self._settings.deadline is not None:
-                now, span = self._times.issued(at, deadline)
+            if moment is not None or deadline is not None or self._settings.deadline is not None:
+                now, span = self._times.issued(moment, deadline)
             if features.__class__ is dict:
                 row = self._hasher.entries(features)
             else:
@@ -503,14 +504,14 @@ class LinearModel:
         applying = self._applying()
         return (next, filter(None, starmap(call, (*applying, issue)))) if applying else issue
 
-    def _note(self, key: Key | None, at: Time | None) -> None:
+    def _note(self, key: Key | None, at: Moment | None) -> None:
         """Note what the next ticket leaves to ``Keys.finish``; a key that cannot be is refused."""
         keys, memory = self._keys, self._base
         if keys.left is not None:
             keys.finish(memory)
         if key is not None:
             keys.check(key, self._is_open)
-        kind = 0 if at is None else memory.times_with(is_date=is_date(at))
+        kind = 0 if at is None else memory.times_with(at.kind)
         keys.left = key, memory.n.item(N.ROUNDS), kind
 
     def _finish(self) -> None:
@@ -595,7 +596,9 @@ class LinearModel:
                 label = number(label, "observe", "label")
             if weight.__class__ is not float:
                 weight = number(weight, "observe", "weight")
-            now = NEVER if at is None else self._times.of(at, "observe")
+            now = NEVER
+            if at is not None:
+                now = self._times.of_answer(read_time(at, "observe"), "observe")
             used, _, calls = self._answering(ticket, label, weight, now, "observe")
             together(*calls)
             if keys.tickets:
@@ -644,7 +647,7 @@ class LinearModel:
         return 0.0 if self._settings.silence is None else self._settings.silence
 
     def _revised(self, ticket: int, label: float, at: Time | None, who: str) -> bool:
-        now = self._times.of_answer(at, who)
+        now = self._times.of_answer(read_time(at, who), who)
         used, _, calls = self._answering(ticket, label, 1.0, now, who, is_last=False)
         together(*calls)
         return used
@@ -671,8 +674,9 @@ class LinearModel:
         The clock never goes back; an earlier time changes nothing.
         """
         self._finish()
-        now = self._times.of_tick(at)
-        kind = self._base.times_with(is_date=is_date(at))
+        moment = read_time(at, "tick")
+        now = self._times.of_tick(moment)
+        kind = self._base.times_with(0 if moment is None else moment.kind)
         note = operator.setitem, self._base.n, N.HAS_TIMES, kind
         self._close_set((entries.tick(), *self._base_arrays, now), note)
 
@@ -700,11 +704,12 @@ class LinearModel:
         names = None if keys is None else keys_of(keys, sparse.height, "predict_many")
         if names is not None:
             self._keys.check_many(names, self._is_open, "predict_many")
-        now = self._times.of(at, "predict_many")
+        moment = read_time(at, "predict_many")
+        now = self._times.of(moment, "predict_many")
         begin = self.rounds
         values = np.empty(sparse.height)
         entry = entries.predict_many(self._settings.code)
-        kind = 0 if at is None else self._base.times_with(is_date=is_date(at))
+        kind = 0 if moment is None else self._base.times_with(moment.kind)
         self._keys.left = names, begin, kind
         try:
             done = 0
@@ -759,7 +764,7 @@ class LinearModel:
         answers = self._take_back()
         self._answers.check_known(wanted, answers, who)
         self._answers.check(wanted, labels, weights, answers, who)
-        now = self._times.of_answer(at, "observe_many")
+        now = self._times.of_answer(read_time(at, "observe_many"), "observe_many")
         if not wanted.size:
             return np.empty(0, dtype=np.bool_)
         used = self._used(wanted, now, answers)
@@ -789,7 +794,7 @@ class LinearModel:
         *,
         weights: ArrayLike | None = None,
         first: int = 0,
-        at: ArrayLike | None = None,
+        at: TimesLike | None = None,
         deadlines: ArrayLike | None = None,
         keys: Sequence[Key] | None = None,
         progress: Callable[[int], None] | None = None,
@@ -815,7 +820,7 @@ class LinearModel:
         first, begin = operator.index(first), self.rounds
         count = of_log.check_predictions(events, begin, sparse.height)
         observed = self._check_labels(events, first, labels, weights)
-        times = self._times.of_events(at, events.size, "replay")
+        times, kind = self._times.of_events(at, events.size, "replay")
         spans = self._times.spans(deadlines, sparse.height, "replay")
         if keys is not None:
             self._check_keys(keys, sparse.height, observed - begin)
@@ -825,7 +830,7 @@ class LinearModel:
             self._take_in(log, 0, events.size)
             return values
         # As live, where the times of labels alone are not kept.
-        kind = 0 if at is None else self._base.times_with(is_date=holds_dates(at))
+        kind = self._base.times_with(kind) if kind else 0
         self._keys.left = None, begin, kind
         begun, ended = log.begun, log.ended
         entry: Any = entries.replay(self._settings.code)

@@ -31,7 +31,7 @@ def pack(
 ) -> bytes:
     """Return the blob; answers that are not applied are part of it, in their order."""
     answers = AnswerSet(memory.rounds) if answers is None else answers
-    closed = answers.closed.keys()
+    closed = answers.closed
     tickets, *numbers = answers.arrays()
     arrays = memory.parts() | {"answered": tickets, "answers": np.column_stack(numbers)}
     columns = None if settings.columns is None else settings.columns.to_dict()
@@ -54,7 +54,7 @@ def unpack(
     except MemoryError as error:
         raise SnapshotError("restore: the model is too large for this machine") from error
     answers = _restored(settings, memory, arrays["answered"], arrays["answers"])
-    closed = set() if answers is None else answers.closed.keys()
+    closed = set() if answers is None else answers.closed
     keys = Keys.restored(about, lambda: memory.answerable() - closed)
     return settings, memory, answers, keys
 

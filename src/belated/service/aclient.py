@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Any, Self, TypeVar, overload
@@ -27,7 +28,7 @@ from belated.service.asking import (
     Turned,
     When,
 )
-from belated.service.tries import Address, Ask, Heard, Tries
+from belated.service.retry import RETRY_FOR, Address, Ask, Heard, Retry, checked_retry_for
 from belated.service.wires import Wires
 
 T = TypeVar("T")
@@ -37,14 +38,21 @@ class AsyncClient:
     """A server, for code that awaits answers.
 
     ``at_once`` is how many requests are under way at most; others wait for their turn, so that a
-    producer cannot run away from the server. ``timeout`` and ``tries`` are those of ``Client``.
+    producer cannot run away from the server. ``timeout`` and ``retry_for`` are those of
+    ``Client``.
     """
 
     def __init__(
-        self, url: str, token: str, *, timeout: float = 10.0, tries: int = 6, at_once: int = 32
+        self,
+        url: str,
+        token: str,
+        *,
+        timeout: float = 10.0,
+        retry_for: float = RETRY_FOR,
+        at_once: int = 32,
     ) -> None:
         self._address = Address.of(url, token)
-        self._timeout, self._tries = timeout, max(tries, 1)
+        self._timeout, self._retry_for = timeout, checked_retry_for(retry_for, "AsyncClient")
         self._turns = asyncio.Semaphore(at_once)
         where = self._address.host, self._address.port
         self._wires = Wires(*where, is_secure=self._address.scheme == "https")
@@ -80,19 +88,21 @@ class AsyncClient:
         *,
         key: str | None = None,
         timeout: float | None = None,
-        tries: int | None = None,
+        retry_for: float | None = None,
     ) -> Any:
-        """Send a request, again if need be, and return the answer as plain data."""
-        ask = asking.plain(method, path, body, key=key, timeout=timeout, tries=tries)
-        return await self.send(ask)
+        """Send a request, again if need be, and return the answer as plain data.
+
+        With a ``key`` it happens once, however often it is sent; a ``POST`` without gets one.
+        """
+        return await self.send(asking.plain(method, path, body, key, timeout, retry_for))
 
     async def send(self, ask: Ask[T]) -> T:
-        """Send a request until it is answered, or often enough."""
-        tries = Tries(ask, self._address, self._tries)
+        """Send a request until it is answered, or has failed for long enough."""
+        retry = Retry(ask, self._address, self._retry_for)
         async with self._turns:
-            while (pause := tries.pause(await self._try(ask))) is not None:
+            while (pause := retry.pause(await self._try(ask))) is not None:
                 await asyncio.sleep(pause)
-        return tries.result()
+        return retry.result()
 
     async def _try(self, ask: Ask[Any]) -> Heard:
         try:
@@ -100,6 +110,8 @@ class AsyncClient:
                 reply = await self._wires.exchange(self._said(ask))
         except TimeoutError:
             return Heard(0, b"no answer in time")
+        except ssl.SSLCertVerificationError as error:  # the next try would fail as well
+            raise ServiceError(f"{self._address.url}: {error}") from error
         except (OSError, EOFError, ValueError) as error:
             return Heard(0, (str(error) or type(error).__name__).encode())
         told = reply.headers.get
@@ -110,7 +122,7 @@ class AsyncClient:
         content = ask.content
         lines = [
             f"{ask.method} {self._address.path}{ask.path} HTTP/1.1",
-            f"Host: {self._address.host}:{self._address.port}",
+            f"Host: {self._address.netloc}",
             f"Content-Length: {len(content)}",
             *(f"{name}: {value}" for name, value in self._address.headers(ask).items()),
         ]

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
+import ipaddress
 import traceback
 from collections.abc import Awaitable, Callable
 from time import monotonic, perf_counter
 from typing import Any
 
 from belated.errors import BelatedError, StoreError, StoreInUse
-from belated.service.forwarding import SENT_ON, Forwarding, Unreachable
+from belated.service.forwarding import (
+    PATIENCE,
+    SENT_ON,
+    Forwarding,
+    Unreachable,
+    check_deadline,
+)
 from belated.service.hub import Hub
 from belated.service.journal import Journal
 from belated.service.rank import MODEL
@@ -23,7 +31,8 @@ from belated.service.waiting import Waiting
 
 _OLD = "/personalizer/"  # paths began so: /personalizer/v1.0/rank
 _SHOWN = (b"authorization", b"ocp-apim-subscription-key")  # headers that may have a token
-_TRIES = 2  # at finding who writes a model, where that one has died
+_PAUSE = 0.2  # seconds between two tries to find the owner of a model
+_TAKEOVER = 10.0  # seconds for all of them, as long as the request was not sent to anyone
 _FAILURES = 10.0  # per second and address
 
 
@@ -37,7 +46,7 @@ class App:
         self._rates = Rates(hub.limits.rate)
         self._failures = Rates(_FAILURES)
         self._waiting = Waiting(hub.limits.patience)
-        self._forwarding = Forwarding()
+        self._forwarding = Forwarding(hub.store)
         self.at_once = 0
         """Requests that are being answered."""
         self.is_plain = False
@@ -161,23 +170,47 @@ class App:
         return await self._here_or_there(route, request)
 
     async def _here_or_there(self, route: Route, request: Request) -> Answer:
-        """Answer a request, or have it answered by the server that writes its model."""
-        for _ in range(_TRIES):
+        """Answer a request, or forward it to the server that writes its model.
+
+        Where that server is dead this one takes the model over, as soon as the database lets it.
+        """
+        check_deadline(self.hub.store, request.raw(SENT_ON))
+        begin, is_sent = monotonic(), False
+        until = begin + PATIENCE
+        while monotonic() < (until if is_sent else begin + _TAKEOVER):
             try:
-                return await route.handler(self.hub, request)
-            except StoreInUse as error:
-                asked = request.path.get("name")
-                name = error.model or asked or MODEL
-                self.hub.lose(name, error.address)
-                if error.address is None or request.header(SENT_ON) is not None:
-                    raise
-                if asked not in (None, name):  # a rebuild into a model of another server
-                    raise
-                try:
-                    return await self._forwarding.send(request, error.address)
-                except Unreachable:  # it may have died, and then the model is to be had
-                    self.hub.lose(name, None)
+                given = await self._once_here_or_there(route, request, until)
+            except Unreachable as error:
+                is_sent = is_sent or error.is_sent
+            except BelatedError as error:
+                if is_sent and refusal_of(error).status == 503:
+                    raise _unknown() from error
+                raise
+            else:
+                if is_sent and given.status == 503:
+                    raise _unknown()
+                return given
+            await asyncio.sleep(_PAUSE)
+        if is_sent:
+            raise _unknown()
         raise Refused(503, "owner_gone", "the server that writes the model does not answer", AFTER)
+
+    async def _once_here_or_there(self, route: Route, request: Request, until: float) -> Answer:
+        try:
+            return await route.handler(self.hub, request)
+        except StoreInUse as error:
+            asked = request.path.get("name")
+            name = error.model or asked or MODEL
+            self.hub.lose(name, error.address)
+            if error.address is None or request.header(SENT_ON) is not None:
+                raise
+            if asked not in (None, name):  # a rebuild into a model of another server
+                raise
+            try:
+                return await self._forwarding.send(request, error.address, until)
+            except Unreachable:  # it may have died, and then the model can be taken over
+                self.hub.look_again(name)
+                raise
 
     def _route(self, request: Request) -> Route:
         scope = request.scope
@@ -211,7 +244,7 @@ class App:
             self.check(token, scope)
             return token
         address = (request.scope.get("client") or ("?",))[0]
-        if not self._failures.take(address, monotonic()):
+        if not self._failures.take(_network_of(address), monotonic()):
             raise Refused(429, "too_many_failures", "too many wrong tokens", AFTER)
         shown = any(request.raw(name) is not None for name in _SHOWN)
         raise Refused(
@@ -229,6 +262,30 @@ class App:
             raise Refused(429, "too_many_requests", "too many requests", AFTER)
         if self.at_once > self.hub.limits.at_once:
             raise Refused(429, "busy", "too many requests at once", AFTER)
+
+
+def _unknown() -> Refused:
+    return Refused(
+        504,
+        "outcome_unknown",
+        "the server that writes the model did not answer: the request may or may not have been "
+        "done; send it again with the same Idempotency-Key",
+    )
+
+
+def _network_of(address: str) -> str:
+    """Return what wrong tokens are counted by: an address; of IPv6 the /64 that one client has.
+
+    >>> _network_of("192.0.2.7"), _network_of("2001:db8::7")
+    ('192.0.2.7', '2001:db8::/64')
+    """
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    if isinstance(found, ipaddress.IPv4Address) or found.ipv4_mapped is not None:
+        return address
+    return str(ipaddress.ip_network((found, 64), strict=False))
 
 
 async def _nothing() -> dict[str, Any]:

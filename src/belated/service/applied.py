@@ -53,14 +53,24 @@ class Applied(NamedTuple):
             events[name, verb, outcome] += count
 
 
-def begun(
-    hub: Hub, served: Served, verb: str, items: list[Any], token: Token, known: Known
-) -> Applied:
+class Items(NamedTuple):
+    """Items of a request that were read, and are not applied yet."""
+
+    verb: str
+    said: list[Said]
+    """What is said of those that are refused."""
+    places: list[int]
+    """Of the others among them."""
+    calls: list[Call]
+    """What these stand for."""
+    products: int
+    """Numbers that these compute with."""
+
+
+def begun(served: Served, items: Items, known: Known) -> Applied:
     """Apply items in order, without waiting for their commit."""
-    served.reader.check(verb)
-    now = time()
-    said, places, calls = _read(hub, served, verb, items, token)
-    ahead = served.ahead()
+    now, ahead = time(), served.ahead()
+    verb, said, places, calls, _ = items
     if not calls:
         return Applied(served, verb, said, None, now, ahead)
 
@@ -87,10 +97,9 @@ def begun(
     return Applied(served, verb, said, pending, now, ahead)
 
 
-def _read(
-    hub: Hub, served: Served, verb: str, items: list[Any], token: Token
-) -> tuple[list[Said], list[int], list[Call]]:
-    """Return what is said of items that are refused, the places of the others, and their calls."""
+def read_items(hub: Hub, served: Served, verb: str, items: list[Any], token: Token) -> Items:
+    """Read the items of a request; those that are refused are told why."""
+    served.reader.check(verb)
     said: list[Said] = []
     places: list[int] = []
     calls: list[Call] = []
@@ -100,8 +109,7 @@ def _read(
     for item in items:
         try:
             call = served.reader.call(verb, item, may_date)
-            if verb == "choose":
-                products += hub.check_products(served, call[1], products)
+            found = hub.check_products(served, verb, call[1], products)
             if is_asking and room <= len(calls):
                 raise Refused(
                     409,
@@ -112,7 +120,8 @@ def _read(
         except (BelatedError, Refused) as error:
             said.append(refused(error))
         else:
+            products += found
             places.append(len(said))
             said.append(_OPEN)
             calls.append(call)
-    return said, places, calls
+    return Items(verb, said, places, calls, products)

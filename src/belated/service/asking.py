@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any, Literal, NamedTuple, TypedDict, TypeVar, cast
 from urllib.parse import quote
 
 from belated.errors import SpecError
-from belated.service.tries import Ask, new_key
+from belated.missing import is_missing
+from belated.service.retry import Ask, checked_retry_for, new_key
 
 T = TypeVar("T")
 
@@ -121,9 +122,20 @@ class Ranked(NamedTuple):
 # --- Models ---------------------------------------------------------------------------------------
 
 
-def plain(method: str, path: str, body: Any, **more: Any) -> Ask[Any]:
+def plain(
+    method: str,
+    path: str,
+    body: Any,
+    key: str | None,
+    timeout: float | None,
+    retry_for: float | None,
+) -> Ask[Any]:
     """Ask for anything; the answer is plain data."""
-    return Ask(method, path, lambda found: found, body, **more)
+    if key is None and method == "POST":  # what is sent again must happen once
+        key = new_key()
+    if retry_for is not None:
+        retry_for = checked_retry_for(retry_for, "request")
+    return Ask(method, path, lambda found: found, body, key, timeout, retry_for)
 
 
 def models() -> Ask[list[str]]:
@@ -144,12 +156,12 @@ def delete(name: str) -> Ask[None]:
 
 def ready() -> Ask[None]:
     """Ask, once, whether all models are there."""
-    return Ask("GET", "/ready", _nothing, tries=1)
+    return Ask("GET", "/ready", _nothing, retry_for=0.0)
 
 
 def health() -> Ask[None]:
     """Ask, once, whether the server runs."""
-    return Ask("GET", "/health", _nothing, tries=1)
+    return Ask("GET", "/health", _nothing, retry_for=0.0)
 
 
 def metrics() -> Ask[str]:
@@ -318,8 +330,8 @@ def some(name: str, verb: str, items: list[Item]) -> Ask[list[Item]]:
 
 def given(**members: Any) -> Item:
     """Return the members of a body that are not None."""
-    found = {name: value for name, value in members.items() if value is not None}
-    return {**found, **_times(found)}
+    found = {**members, **_times(members)}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def _times(members: Mapping[str, Any]) -> Item:
@@ -329,16 +341,20 @@ def _times(members: Mapping[str, Any]) -> Item:
     """
     found: Item = {}
     at: Any = members.get("at")
-    if isinstance(at, datetime):
+    if is_missing(at):
+        found["at"] = None
+    elif isinstance(at, date):
         found["at"] = at.isoformat()
     elif type(at).__name__ == "datetime64":
         found["at"] = str(at)
     deadline: Any = members.get("deadline")
-    if isinstance(deadline, timedelta):
+    if is_missing(deadline):
+        found["deadline"] = None
+    elif isinstance(deadline, timedelta):
         found["deadline"] = {"seconds": deadline.total_seconds()}
     elif type(deadline).__name__ == "timedelta64":
         found["deadline"] = {"seconds": float(deadline / type(deadline)(1, "s"))}
-    return found
+    return {name: each for name, each in found.items() if name in members}
 
 
 def named(ticket: str | None, key: Key | None) -> Item:

@@ -6,7 +6,8 @@
     cvr.observe("click-81f", 1)
 
 What changes something is sent with a key of its own (``Idempotency-Key``), and again when no answer
-came or the server was busy: it happens once. A client may be used by many threads.
+came, the server was busy or could not be reached: it happens once. A client may be used by many
+threads.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from belated.service.asking import (
     When,
 )
 from belated.service.outbox import Outbox
-from belated.service.tries import Address, Ask, Heard, Tries
+from belated.service.retry import RETRY_FOR, Address, Ask, Heard, Retry, checked_retry_for
 
 T = TypeVar("T")
 
@@ -46,13 +47,16 @@ T = TypeVar("T")
 class Client:
     """A server, for code that waits for answers.
 
-    ``timeout`` is how long one try may take, in seconds; ``tries`` is how often a request is sent
-    at most. Raises ``ServiceError``.
+    ``timeout`` is how long one try may take, in seconds. A request that fails is sent again for
+    ``retry_for`` seconds after its first failure (0: never), with random pauses of up to 2 seconds;
+    so a client gets over the restart of a server. Raises ``ServiceError``.
     """
 
-    def __init__(self, url: str, token: str, *, timeout: float = 10.0, tries: int = 6) -> None:
+    def __init__(
+        self, url: str, token: str, *, timeout: float = 10.0, retry_for: float = RETRY_FOR
+    ) -> None:
         self._address = Address.of(url, token)
-        self._timeout, self._tries = timeout, max(tries, 1)
+        self._timeout, self._retry_for = timeout, checked_retry_for(retry_for, "Client")
         self._idle: list[http.client.HTTPConnection] = []
 
     def __enter__(self) -> Self:
@@ -82,20 +86,20 @@ class Client:
         *,
         key: str | None = None,
         timeout: float | None = None,
-        tries: int | None = None,
+        retry_for: float | None = None,
     ) -> Any:
         """Send a request, again if need be, and return the answer as plain data.
 
-        With a ``key`` it happens once, however often it is sent.
+        With a ``key`` it happens once, however often it is sent; a ``POST`` without gets one.
         """
-        return self.send(asking.plain(method, path, body, key=key, timeout=timeout, tries=tries))
+        return self.send(asking.plain(method, path, body, key, timeout, retry_for))
 
     def send(self, ask: Ask[T]) -> T:
-        """Send a request until it is answered, or often enough."""
-        tries = Tries(ask, self._address, self._tries)
-        while (pause := tries.pause(self._try(ask))) is not None:
+        """Send a request until it is answered, or has failed for long enough."""
+        retry = Retry(ask, self._address, self._retry_for)
+        while (pause := retry.pause(self._try(ask))) is not None:
             time.sleep(pause)
-        return tries.result()
+        return retry.result()
 
     def _try(self, ask: Ask[Any]) -> Heard:
         """Send a request over a connection that nobody uses.
@@ -110,6 +114,8 @@ class Client:
                 except (ConnectionError, http.client.HTTPException):
                     self.close()  # the others are as old: the server may have started anew
             return self._exchange(self._connected(), ask)
+        except ssl.SSLCertVerificationError as error:  # the next try would fail as well
+            raise ServiceError(f"{self._address.url}: {error}") from error
         except (OSError, http.client.HTTPException) as error:
             return Heard(0, (str(error) or type(error).__name__).encode())
 

@@ -23,7 +23,7 @@ Everything here stands on the inside of uvicorn; ``wire`` says of which versions
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sized
+from collections.abc import Callable, Sized
 from contextlib import suppress
 from enum import Enum, auto
 from functools import partial
@@ -44,7 +44,8 @@ if TYPE_CHECKING:
 HELD = 64 << 10
 """Bytes of a body that are held for the short way; what is longer takes the long one."""
 _SOON = 0.02  # seconds that a body may take to come after its head, on the short way
-_LINGERS = 1.0  # seconds that a client has to hang up after the last answer
+_LINGERS = 1.0  # seconds without data after the last answer, until the connection is closed
+_DISCARDED = 512 << 20  # bytes that are read after the last answer; then the connection is closed
 _LEAVES = 5.0  # seconds without progress that a client has to take its answers in at a stop
 _CLOSES = b"\r\nconnection: close\r\n"
 
@@ -119,6 +120,28 @@ class _Flow(FlowControl):  # type: ignore[misc]  # uvicorn is not looked into
             super().resume_reading()
 
 
+class _Closing:
+    """The transport of a request: it is not closed while its body still comes.
+
+    The system would reset a connection that is closed with unread data, and the client would lose
+    the answer, such as 413. So what it sends is discarded for a while (``_say_the_last``).
+    """
+
+    __slots__ = ("_close", "_transport")
+
+    def __init__(self, transport: asyncio.Transport, close: Callable[[], None]) -> None:
+        self._transport, self._close = transport, close
+
+    def write(self, data: bytes) -> None:
+        self._transport.write(data)
+
+    def is_closing(self) -> bool:
+        return self._transport.is_closing()
+
+    def close(self) -> None:
+        self._close()
+
+
 class _Short:
     """Stands where uvicorn has the cycle of a request, for one that takes the short way."""
 
@@ -140,9 +163,9 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is not loo
     parser: Any
     headers: list[tuple[bytes, bytes]]
 
-    def __init__(self, patience: float, shortcut: Shortcut | None, **given: Any) -> None:
+    def __init__(self, patience: float, shortcut: Shortcut | None, most: int, **given: Any) -> None:
         super().__init__(**given)
-        self._patience, self._shortcut = patience, shortcut
+        self._patience, self._shortcut, self._most = patience, shortcut, most
         self._coming = _HEAD
         self._quiet, self._size = 0, 0  # bytes since something was heard, and of the head
         self._held: _Held | None = None  # while that is what comes
@@ -150,6 +173,8 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is not loo
         self._last: Last | None = None  # what is said when all is answered
         self._timer = Once(self.loop)  # for a head, or for what is held
         self._idle = Quiet(self.loop, self.timeout_keep_alive)
+        self._rest = Quiet(self.loop, _LINGERS)  # for what still comes after the last answer
+        self._discarded = 0  # bytes of that
         self._unsent: Unsent
 
     def connection_made(self, transport: asyncio.Transport) -> None:
@@ -157,11 +182,17 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is not loo
         self.flow = _Flow(transport, self.pipeline)
         self._unsent = Unsent(self.loop, transport)
         transport.set_write_buffer_limits(0)  # so that all that is not taken is heard of
+        if len(self.connections) > self._most:
+            self._coming = _OVER
+            lasts.FULL.log(self.logger)
+            transport.write(lasts.FULL.content)
+            transport.close()
+            return
         self._timer.begin(self._patience, self.transport.close)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._held = None
-        for timer in (self._timer, self._idle, self._unsent):
+        for timer in (self._timer, self._idle, self._rest, self._unsent):
             timer.end()
         if self.pipeline and self._first is not None:  # uvicorn tells the newest alone
             self._first.disconnected = True
@@ -177,6 +208,8 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is not loo
 
     def data_received(self, data: bytes) -> None:
         if not self._is_read:
+            if self._coming is _OVER:
+                self._discard(len(data))
             return
         self._unset_keepalive_if_required()
         self._quiet += len(data)
@@ -249,6 +282,12 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is not loo
             return  # it comes again: see ``_feed``
         self._quiet = 0
         self._timer.end()
+        hosts = [name for name, _ in self.headers].count(b"host")
+        if hosts > 1 or (hosts == 0 and self.parser.get_http_version() == "1.1"):
+            raise _Unread(lasts.BAD_HOST)
+        for name, value in self.headers:
+            if name == b"transfer-encoding" and value.strip().lower() != b"chunked":
+                raise _Unread(lasts.BAD_CODING)
         if len(self.pipeline) >= WAITING:
             raise _Unread(lasts.TOO_MANY)
         place = self._short_place()
@@ -351,6 +390,7 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is not loo
         if not self.pipeline:
             self._first = self.cycle
         super().on_headers_complete()
+        self.cycle.transport = _Closing(self.transport, partial(self._close_after, self.cycle))
         self._coming = _BODY
 
     # --- What goes --------------------------------------------------------------------------------
@@ -371,6 +411,13 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is not loo
         self._idle.note(self._hang_up)
         if self._coming is _HEAD:
             self._wait_for_head()
+
+    def _close_after(self, cycle: Any) -> None:
+        """Close the connection, which uvicorn wants after the answer of ``cycle``."""
+        if cycle is self.cycle and cycle.response_complete and self._coming is _BODY:
+            self._coming = _REFUSED  # ``on_response_complete`` comes next
+        else:
+            self.transport.close()
 
     def _hang_up(self) -> None:
         """End what nothing comes over, unless something is on its way."""
@@ -400,7 +447,8 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is not loo
     def _say_the_last(self) -> None:
         """Say what is left to be said, and hang up as soon as the client does.
 
-        Where something is left unread, the system would throw away what is still on its way.
+        Where something is left unread, the system would throw away what is still on its way. So it
+        is read and discarded, within bounds on its bytes, on pauses and on the whole time.
         """
         is_deaf, self._coming = self._coming is _ENDED, _OVER
         if self._last is not None:
@@ -410,7 +458,16 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is not loo
             return
         self.transport.write_eof()
         self.flow.resume_reading()
-        self._timer.begin(_LINGERS, self.transport.close)
+        self._timer.begin(self._patience, self.transport.close)
+        self._rest.note(self.transport.close)
+
+    def _discard(self, size: int) -> None:
+        """Count bytes that come after the last answer, and close where they are too many."""
+        self._discarded += size
+        if self._discarded > _DISCARDED:
+            self.transport.close()
+        else:
+            self._rest.note(self.transport.close)
 
     def _is_due(self) -> bool:
         """Tell whether something is to be answered, less what will never be there as a whole."""

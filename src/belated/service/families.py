@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 def families(hub: Hub) -> list[Family]:
     """Return what is counted of models and of the store."""
-    models = [(name, hub.models[name]) for name in sorted(hub.models)]
+    models = sorted(hub.models.copy().items())
     writer = hub.store.writer
     return [
         (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import tempfile
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +18,16 @@ from belated.errors import (
     StoreUnavailable,
 )
 from belated.service import bodies, rewards, specs
-from belated.service.bodies import decoded
 from belated.service.calls import DUPLICATE, Said
 from belated.service.families import families
+from belated.service.forwarding import SENT_ON, check_deadline
 from belated.service.hub import Hub
 from belated.service.known import Form, Known
 from belated.service.refusals import Refused
-from belated.service.requests import Answer, Request, answer
-from belated.service.served import Served
+from belated.service.requests import Answer, Request, answer, read_json
+from belated.service.served import LONG, Served
 from belated.service.tokens import Token
+from belated.store import Pending
 
 Handler = Callable[[Hub, Request], Awaitable[Answer]]
 
@@ -43,13 +45,16 @@ def events(verb: str) -> Handler:
 
     async def handle(hub: Hub, request: Request) -> Answer:
         body = await request.body()
-        document = decoded(body)
+        document = await read_json(body)
         served = await hub.model(request.path["name"])
         items, form = items_of(document, hub)
 
         async def work(known: Known) -> Answer:
-            said = await hub.apply(served, verb, items, _token(request), known)
-            return Answer(*(known.answer or form(said)))
+            token, size = _token(request), len(body)
+            said, is_long = await hub.apply(served, verb, items, token, known, size)
+            if known.answer is not None:
+                return Answer(*known.answer)
+            return Answer(*(await hub.work(form, said) if is_long else form(said)))
 
         return await once(hub, request, served.number, body, form, work)
 
@@ -76,6 +81,7 @@ async def once(
     where = request.where if own is None else ""
     known = hub.known(_token(request), where, number, own or key, body, form)
     await known.turn()
+    check_deadline(hub.store, request.raw(SENT_ON))  # once more: it may have waited
     first = known.begin()
     if first is not None:
         return first
@@ -145,7 +151,7 @@ async def list_models(hub: Hub, request: Request) -> Answer:
 async def create_model(hub: Hub, request: Request) -> Answer:
     """Put a model into the store."""
     body = await request.body()
-    given = bodies.an_object(decoded(body), _CREATE)
+    given = bodies.an_object(await read_json(body), _CREATE)
     name, kind, settings = given.get("name"), given.get("kind"), given.get("settings", {})
 
     async def work(known: Known) -> Answer:
@@ -182,7 +188,7 @@ async def rebuild_model(hub: Hub, request: Request) -> Answer:
     name = request.path["name"]
     served = await hub.model(name)
     body = await request.body()
-    given = bodies.an_object(decoded(body), _REBUILD)
+    given = bodies.an_object(await read_json(body), _REBUILD)
     kind, to = given.get("kind", served.kind), specs.name(given.get("to", name))
     if kind != served.kind:
         raise bodies.bad(f"kind: {name!r} is a {served.kind}, and so must be what is built from it")
@@ -215,7 +221,8 @@ async def set_mode(hub: Hub, request: Request) -> Answer:
     if served.kind != "Chooser":
         raise Refused(409, "no_such_verb", f"a model of kind {served.kind} has no mode")
     mode = bodies.an_object(await request.json(), frozenset(("mode",))).get("mode")
-    await hub.commits.wait(served.stored.begin("mode", mode))
+    begin = partial(served.stored.begin, "mode", mode)
+    await hub.commits.wait(await hub.with_model(served, 1, begin))
     return answer({"mode": mode})
 
 
@@ -232,7 +239,9 @@ def turn(verb: str) -> Handler:
             def noted(_: list[Any]) -> tuple[str, bytes]:
                 return known.note(answer({"mode": served.state.mode}))
 
-            pending = served.stored.begin_many([(verb, {})], noted if known.name else None)
+            note = noted if known.name else None
+            begin = partial(served.stored.begin_many, [(verb, {})], note)
+            pending = await hub.with_model(served, 1, begin)
             if isinstance(pending.answer[0], BelatedError):
                 raise pending.answer[0]
             await hub.commits.wait(pending)
@@ -246,7 +255,7 @@ def turn(verb: str) -> Handler:
 async def tick_model(hub: Hub, request: Request) -> Answer:
     """Let the clock of a model go on, so that what is due is closed."""
     body = await request.body()
-    given = bodies.an_object(decoded(body) if body else {}, frozenset(("at",)))
+    given = bodies.an_object(await read_json(body) if body else {}, frozenset(("at",)))
     named = {} if given.get("at") is None else {"at": bodies.time(given["at"], "at")}
     served = await hub.model(request.path["name"])
     if served.kind == "Learner":
@@ -260,10 +269,14 @@ async def tick_model(hub: Hub, request: Request) -> Answer:
         def noted(_: list[Any]) -> tuple[str, bytes]:
             return known.note(still_open())
 
-        pending = served.stored.begin_many([("tick", named)], noted if known.name else None)
+        def begin() -> tuple[Pending, Answer]:
+            note = noted if known.name else None
+            return served.stored.begin_many([("tick", named)], note), still_open()
+
+        is_long = served.open > LONG
+        pending, found = await hub.with_model(served, 1, begin, is_long)
         if isinstance(pending.answer[0], BelatedError):
             raise pending.answer[0]
-        found = still_open()
         await hub.commits.wait(pending)
         return Answer(*known.answer) if known.answer else found
 
@@ -345,6 +358,7 @@ async def ready(hub: Hub, request: Request) -> Answer:
     """Say whether all models are recovered and compiled."""
     if not hub.is_ready:
         raise Refused(503, "not_ready", f"{len(hub.models)} of {len(hub.names)} models are ready")
+    hub.store.check()
     if hub.damaged:  # which ones is for those who may see names: GET /models, and the log
         damaged = len(hub.damaged)
         return answer({"status": "damaged", "models": len(hub.names), "damaged": damaged})

@@ -16,10 +16,16 @@ from functools import partial
 from time import monotonic
 from typing import Any, TypeVar
 
-from belated.errors import BelatedError, SpecError, StoreInUse, UnknownModel
+from belated.errors import (
+    BelatedError,
+    SpecError,
+    StoreInUse,
+    StoreUnavailable,
+    UnknownModel,
+)
 from belated.service import bodies, rewards, specs
 from belated.service.answers import Answers, name_of
-from belated.service.applied import begun
+from belated.service.applied import begun, read_items
 from belated.service.calls import Said
 from belated.service.commits import Commits
 from belated.service.evaluating import Evaluations
@@ -27,6 +33,7 @@ from belated.service.known import NO_KEY, Form, Known
 from belated.service.limits import Limits
 from belated.service.metrics import Metrics
 from belated.service.refusals import Refused
+from belated.service.requests import AT_ONCE
 from belated.service.served import Served
 from belated.service.tickets import Signer
 from belated.service.tokens import Token, Tokens, checked, made
@@ -39,6 +46,7 @@ _EVERY = 30.0  # seconds between two notes of the curves
 _TIDY = 60  # seconds between two removals of old answers
 _QUICK = 0.002  # seconds of a commit for which no other thread is asked; a disk, not a network
 _TOLD = 1.0  # seconds for which it is believed who writes a model
+_DOUBTED = 0.2  # the same, where that server did not answer
 
 
 class Hub:
@@ -73,6 +81,7 @@ class Hub:
         self._pool = ThreadPoolExecutor(4, "belated-serve")
         self._stopping = threading.Event()
         self._keeper: threading.Thread | None = None
+        store.on_lost = self.models.clear  # others may write them now, and answer what is asked
 
     def _noted(self, name: str) -> bytes | None:
         """Return the note of exactly this name."""
@@ -140,16 +149,27 @@ class Hub:
             if served is None:
                 if name not in self.names:
                     raise UnknownModel(f"there is no model {name!r}")
+                self._check_here(name)
+                losses = self.store.losses
                 served = Served(self._stored(name), self.signer, self.limits)
                 noted = self._noted(served.note_name)
                 if noted is not None:
                     served.restore(noted)
                 served.read_tail()
                 self.models[name] = served
+                if self.store.losses != losses:  # another server may have had it meanwhile
+                    self.models.pop(name, None)
+                    raise StoreUnavailable(f"the connection was lost while {name!r} was loaded")
                 self.damaged.pop(name, None)
                 if self.on_loaded is not None:
                     self.on_loaded()
             return served
+
+    def _check_here(self, name: str) -> None:
+        """Raise ``StoreInUse`` where it is known that another server writes a model."""
+        address, until = self._elsewhere.get(name, ("", 0.0))
+        if until > monotonic():
+            raise StoreInUse(f"the model {name!r} is written by another server", address, name)
 
     def _stored(self, name: str) -> StoredModel:
         """Return a model of the store, for this server alone to write."""
@@ -167,9 +187,16 @@ class Hub:
         """Note that another server writes a model, at an address; None: nobody knows who does."""
         self.models.pop(name, None)
         self.damaged.pop(name, None)
-        self._elsewhere.pop(name, None)
+        known, until = self._elsewhere.pop(name, ("", 0.0))
         if address is not None:
-            self._elsewhere[name] = address, monotonic() + _TOLD
+            now = monotonic()
+            is_old = known == address and until > now  # and not believed for longer
+            self._elsewhere[name] = address, until if is_old else now + _TOLD
+
+    def look_again(self, name: str) -> None:
+        """Find out soon which server writes a model: the one that did does not answer."""
+        address, until = self._elsewhere.get(name, ("", 0.0))
+        self._elsewhere[name] = address, min(until, monotonic() + _DOUBTED)
 
     @contextmanager
     def _turn(self, name: str) -> Iterator[None]:
@@ -219,7 +246,8 @@ class Hub:
         self._pool.shutdown()
         for served in self.models.values():
             if served.watch.is_changed:
-                self.keep(served)
+                with suppress(BelatedError):  # the curves are lost, and no event is
+                    self.keep(served)
 
     async def work(self, function: Callable[..., T], *arguments: Any) -> T:
         """Run something slow, or something that waits, in another thread."""
@@ -234,9 +262,7 @@ class Hub:
         served = self.models.get(name)
         if served is not None:
             return served
-        address, until = self._elsewhere.get(name, ("", 0.0))
-        if until > monotonic():
-            raise StoreInUse(f"the model {name!r} is written by another server", address, name)
+        self._check_here(name)
         if name not in self.names and self.store.is_shared:
             await self.work(self.look_around)
         if name not in self.names:
@@ -344,15 +370,44 @@ class Hub:
     # --- Events ---------------------------------------------------------------------------------
 
     async def apply(
-        self, served: Served, verb: str, items: list[Any], token: Token, known: Known
-    ) -> list[Said]:
-        """Apply items in order, commit them together, and return what came of each."""
-        applied = begun(self, served, verb, items, token, known)
+        self,
+        served: Served,
+        verb: str,
+        items: list[Any],
+        token: Token,
+        known: Known,
+        size: int,
+    ) -> tuple[list[Said], bool]:
+        """Apply items in order, and commit them together.
+
+        Returns what came of each, and whether that took long. ``size`` is how many bytes they had.
+        """
+        read = partial(read_items, self, served, verb, items, token)
+        found = await self.work(read) if size > AT_ONCE else read()
+        is_long = size > AT_ONCE or served.is_long(len(items), found.products)
+        begin = partial(begun, served, found, known)
+        applied = await self.with_model(served, len(found.calls), begin, is_long)
         if applied.pending is None:
             applied.over(self, None)
         else:
             await self.commits.wait(applied.pending, partial(applied.over, self))
-        return applied.said
+        return applied.said, is_long
+
+    async def with_model(
+        self, served: Served, events: int, work: Callable[[], T], is_long: bool = False
+    ) -> T:
+        """Run something that applies so many events to a model, which no other request uses then.
+
+        What ``is_long``, or has to wait for the model, runs in another thread: the event loop never
+        waits, and goes on to answer requests to other models.
+        """
+        if not is_long and served.name not in self._resting and served.stored.try_lock(events):
+            try:
+                return work()
+            finally:
+                served.stored.unlock()
+        async with _Rest(self, served.name):
+            return await self.work(work)
 
     def check_key(self, key: str) -> None:
         """Refuse an ``Idempotency-Key`` that is too long, or empty."""
@@ -375,15 +430,20 @@ class Hub:
         """Return a model that is in memory, and that nothing long is done to."""
         return None if name in self._resting else self.models.get(name)
 
-    def check_products(self, served: Served, named: dict[str, Any], before: int = 0) -> int:
-        """Return the products of features that a choice takes, or refuse what would take long."""
-        found = served.products(named)
+    def check_products(
+        self, served: Served, verb: str, named: dict[str, Any], before: int = 0
+    ) -> int:
+        """Return how many numbers a call computes with, or refuse what would take long."""
+        found = served.products(verb, named)
         if before + found > self.limits.products:
             raise Refused(
                 422,
                 "too_many_products",
-                f"features of the context times those of all actions: at most "
-                f"{self.limits.products} in a request; send fewer, or set interactions",
+                f"a request may compute with {self.limits.products} products of features (limit "
+                f"products), and this one needs {before + found}: features of the context times "
+                "those of all actions, more with few bits; of other models features and "
+                "interactions, or coordinates. Send fewer items, features or actions, set fewer "
+                "interactions, or more bits",
             )
         return found
 

@@ -35,6 +35,9 @@ def _last(status: int, code: str, message: str, logged: str = "") -> Last:
 
 
 BAD = _last(400, "bad_http", "what came is no HTTP request", "Invalid HTTP request received.")
+BAD_HOST = _last(400, "bad_host", "an HTTP/1.1 request has exactly one Host header")
+BAD_CODING = _last(501, "bad_coding", "a Transfer-Encoding is chunked, or there is none")
+FULL = _last(503, "too_many_connections", "the server has as many connections as it can have")
 TOO_LARGE = _last(431, "head_too_large", f"a head has {BYTES} bytes and {HEADERS} headers at most")
 TOO_WORDY = _last(
     431,

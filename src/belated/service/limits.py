@@ -22,8 +22,10 @@ class Limits:
     """Features of a row, a context or an action, and coordinates of a vector."""
     actions: int = 1000
     """Actions of a choice."""
-    products: int = 2_000_000
-    """Features of the context times features of all actions, over the choices of a request."""
+    products: int = 1_000_000
+    """Numbers that a request computes with, over all of its items: of a choice features of the
+    context times those of all actions, of a linear model features and interactions, of a Learner
+    coordinates."""
     text: int = 500
     """Characters of a name, a key or a string that is a feature."""
     bits: int = 22
@@ -38,7 +40,7 @@ class Limits:
     rate: float = 0.0
     """Requests per second and token; 0: any number."""
     patience: float = 30.0
-    """Seconds that a body may take to come."""
+    """Seconds that a body may take to come, or a MiB of one that is larger."""
 
     def __post_init__(self) -> None:
         """Refuse limits under which nothing could be done."""

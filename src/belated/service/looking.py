@@ -30,7 +30,7 @@ async def peek(hub: Hub, request: Request) -> Answer:
         context = _looked_in(given, hub.limits)
         actions = given.get("actions")
         menu = None if actions is None else bodies.actions(actions, hub.limits)
-        hub.check_products(served, {"context": context, "actions": menu})
+        hub.check_products(served, "choose", {"context": context, "actions": menu})
         options = await hub.work(lambda: stored.peek(context, menu))
         return answer({"options": [option._asdict() for option in options]})
     if served.kind == "Knobs":

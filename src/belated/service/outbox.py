@@ -14,7 +14,7 @@ from typing import Any, Self
 from belated.errors import ServiceError, SpecError
 from belated.service import asking
 from belated.service.asking import SIZE, Item, Key, When
-from belated.service.tries import AGAIN, Ask, pause, plain_of
+from belated.service.retry import AGAIN, Ask, pause, plain_of
 
 
 class Outbox:

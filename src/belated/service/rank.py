@@ -27,8 +27,9 @@ from belated.service.hub import Hub
 from belated.service.known import Known
 from belated.service.limits import Limits
 from belated.service.refusals import OtherRequest, Refused, refusal_of
-from belated.service.requests import Answer, Request, answer
+from belated.service.requests import AT_ONCE, Answer, Request, answer, read_json
 from belated.service.served import Served
+from belated.store import Pending
 
 MODEL = "rank"
 """The model that is meant where a path names none."""
@@ -40,12 +41,13 @@ _DEEPEST = 8
 async def rank(hub: Hub, request: Request) -> Answer:
     """Rank actions in a context."""
     body = await request.body()
-    given = bodies.an_object(decoded(body), _RANK)
+    given = bodies.an_object(await read_json(body), _RANK)
     served = await _chooser(hub, request)
     event = given.get("eventId")
     is_named = event is not None
     event = bodies.text(event, "eventId", hub.limits) if is_named else secrets.token_hex(16)
-    named, excluded = _choice(given, event, served, hub)
+    read = partial(_choice, given, event, served, hub)
+    named, excluded = await hub.work(read) if len(body) > AT_ONCE else read()
 
     async def work(known: Known) -> Answer:
         return await _ranked(hub, served, named, excluded, known)
@@ -81,10 +83,14 @@ async def _ranked(
     def noted(answers: list[Any]) -> tuple[str, bytes]:
         return known.note([Said(201, body(answers[0]))])
 
-    with served.stored.held() as model:  # what is ranked is what is drawn from
-        options = model.peek(named["context"], named["actions"])
-        ranking += [{"id": one.action, "probability": one.probability} for one in options]
-        pending = served.stored.begin_many([("choose", named)], noted if known.name else None)
+    def begin() -> Pending:
+        with served.stored.held() as model:  # what is ranked is what is drawn from
+            options = model.peek(named["context"], named["actions"])
+            ranking.extend({"id": one.action, "probability": one.probability} for one in options)
+            return served.stored.begin_many([("choose", named)], noted if known.name else None)
+
+    is_long = served.is_long(1, served.products("choose", named))
+    pending = await hub.with_model(served, 1, begin, is_long)
     (chosen,) = pending.answer
     if isinstance(chosen, BadKey):
         raise _taken(event, "waits for its reward, and what was said of it is not known any more")
@@ -138,7 +144,7 @@ def _choice(
         "shown": not deferred,
         "baseline": next(iter(menu)) if served.state.mode == "apprentice" else None,
     }
-    hub.check_products(served, named)
+    hub.check_products(served, "choose", named)
     return named, out
 
 
@@ -179,7 +185,7 @@ async def _told(
     assert token is not None  # the route has a scope
 
     async def work(known: Known) -> Answer:
-        (said,) = await hub.apply(served, verb, [item], token, known)
+        (said,), _ = await hub.apply(served, verb, [item], token, known, len(body))
         outcome = said.body["outcome"]
         if outcome in ("unknown", "invalid"):
             error = said.body["error"]

@@ -78,6 +78,8 @@ def refusal_of(error: BelatedError) -> Refused:
     """Return what clients are told of an error of ours."""
     if isinstance(error, StoreUnavailable) and error.is_full:
         return Refused(507, "disk_full", str(error))
+    if isinstance(error, (NotCommitted, StoreUnavailable)) and error.is_unknown:
+        return Refused(504, "outcome_unknown", str(error))
     for kind, status, code in _KINDS:
         if isinstance(error, kind):
             return Refused(status, code, str(error))

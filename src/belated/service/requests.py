@@ -18,6 +18,9 @@ Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 JSON = "application/json"
+_STEADY = 1 << 20  # bytes of a body after which its time begins anew
+AT_ONCE = 64 << 10
+"""Bytes of a body that are read while other requests wait; a longer one is read in a thread."""
 
 
 @dataclass(slots=True)
@@ -113,7 +116,7 @@ class Request:
             self.waiting.end(task)
 
     async def _read(self, most: int) -> bytes:
-        parts, size = [], 0
+        parts, size, counted = [], 0, 0
         while True:
             message = await self.receive()
             if message["type"] == "http.disconnect":
@@ -123,12 +126,20 @@ class Request:
             if size > most:
                 self.is_abandoned = True
                 raise too_large(most)
+            if size - counted >= _STEADY:  # it is large, and comes
+                self.waiting.begin()
+                counted = size
             if not message.get("more_body", False):
                 return parts[0] if len(parts) == 1 else b"".join(parts)
 
     async def json(self) -> Any:
         """Return the body as plain data."""
-        return decoded(await self.body())
+        return await read_json(await self.body())
+
+
+async def read_json(body: bytes) -> Any:
+    """Return a body as plain data."""
+    return decoded(body) if len(body) <= AT_ONCE else await asyncio.to_thread(decoded, body)
 
 
 def check_plain(encoding: bytes | None) -> None:

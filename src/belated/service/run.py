@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import os
 import signal
 import socket
@@ -22,8 +23,8 @@ from belated.service.garbage import leave_out, left_out
 from belated.service.hub import Hub
 from belated.service.journal import Form, Journal, Told
 from belated.service.limits import Limits
+from belated.service.retry import Address
 from belated.service.shortcut import Shortcut
-from belated.service.tries import Address
 from belated.service.wire import BYTES, KNOWN, PLAIN, protocol
 from belated.store import open as open_store
 
@@ -42,6 +43,8 @@ class Settings:
     tokens: StrPath | None = None
     advertise: str | None = None
     """Where other servers of the same database find this one; None: where it listens."""
+    proxies: tuple[str, ...] = ()
+    """Addresses or networks of proxies whose ``X-Forwarded-For`` is trusted; no other is read."""
     new_token: bool = False
     log: Form = "quiet"
     limits: Limits = field(default_factory=Limits)
@@ -57,6 +60,7 @@ class Server:
         self.settings = settings or Settings()
         if self.settings.advertise is not None:
             _check_advertised(self.settings.advertise)
+        _check_proxies(self.settings.proxies)
         uvicorn = _uvicorn()
         known = None if self.settings.tokens is None else of.read(self.settings.tokens)
         with ExitStack() as held:  # let go of, from the last to the first, whatever fails
@@ -75,7 +79,8 @@ class Server:
             self.app = App(self.hub, journal)
             shortcut = Shortcut(self.app)
             self.app.on_start, self.app.on_stop = self._begin, partial(shortcut.end, _GRACE)
-            served = config(self.app, self.settings.limits.patience, shortcut)
+            patience, proxies = self.settings.limits.patience, self.settings.proxies
+            served = config(self.app, patience, shortcut, proxies)
             self.app.is_plain = served.http == PLAIN
             if self.app.is_plain and not journal.is_quiet:
                 journal.say("plain", uvicorn=uvicorn.__version__, known=KNOWN)
@@ -192,6 +197,18 @@ def _check_advertised(url: str) -> None:
         raise SpecError(f"serve: --advertise: an address is http://HOST:PORT, no path, got {url!r}")
 
 
+def _check_proxies(proxies: tuple[str, ...]) -> None:
+    """Refuse proxies that are neither addresses nor networks."""
+    for each in proxies:
+        try:
+            ipaddress.ip_network(each)
+        except ValueError as error:
+            raise SpecError(
+                "serve: --proxy: give the address or network of a proxy, such as 127.0.0.1 or "
+                f"10.0.0.0/8: {error}"
+            ) from None
+
+
 def _listening(host: str, port: int) -> socket.socket:
     """Return a socket that is bound, so that its port is known before anything is served."""
     kind = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -215,8 +232,17 @@ def _make(data: StrPath) -> None:
         os.close(os.open(data, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
-def config(app: Any, patience: float = Limits.patience, shortcut: Shortcut | None = None) -> Any:
-    """Return how an application is served."""
+def config(
+    app: Any,
+    patience: float = Limits.patience,
+    shortcut: Shortcut | None = None,
+    proxies: tuple[str, ...] = (),
+) -> Any:
+    """Return how an application is served.
+
+    By default uvicorn takes ``X-Forwarded-For`` from any client on this machine, which could count
+    its wrong tokens under an address of its choice; only listed proxies are trusted here.
+    """
     return _uvicorn().Config(
         app,
         access_log=False,
@@ -225,6 +251,8 @@ def config(app: Any, patience: float = Limits.patience, shortcut: Shortcut | Non
         date_header=False,
         lifespan="on",
         ws="none",
+        proxy_headers=bool(proxies),
+        forwarded_allow_ips=list(proxies),
         http=protocol(patience, shortcut),
         timeout_graceful_shutdown=_GRACE,
         timeout_keep_alive=75,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import threading
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from time import time
 from typing import Any, NamedTuple
@@ -12,6 +14,7 @@ from belated.errors import SpecError
 from belated.learner.keys import Key
 from belated.service.answered import Ahead, Answered
 from belated.service.asked import Moment, told
+from belated.service.bodies import SECONDS
 from belated.service.calls import (
     ASKING,
     DUPLICATE,
@@ -24,16 +27,19 @@ from belated.service.calls import (
 from belated.service.constant import Constant
 from belated.service.limits import Limits
 from belated.service.specs import described, unit_of
+from belated.service.stall_reason import explain_stall
 from belated.service.tickets import Signer
 from belated.service.watch import ANSWERS, Watch
-from belated.service.why import why
 from belated.store import StoredModel, events
 from belated.store.lines import key_of, keys_of, rows_in
 from belated.store.stored import clocked
 
+LONG = 20_000
+"""Products of features that take so long that other requests should not wait for them."""
+_FEW, _MANY = 8, 100  # calls that others wait for; those of the first kinds may be long ones
 _CLOSING = (events.OBSERVE, events.CANCEL)
+_SHARED = 1 / 256  # of a product, for a feature before one that shares its coordinate
 _OPTIONS = 20  # actions whose probabilities are shown
-_PRODUCTS = 20_000  # of features, in a look at what would be chosen
 _TAIL = 100_000  # events of the log that are looked at when the server starts
 
 
@@ -56,6 +62,7 @@ class Served:
         self.stored = stored
         self.name, self.kind, self.number = stored.name, stored.kind, stored.number
         self.reader = Reader(self.kind, self.number, signer, limits, _unit(stored))
+        self._interactions = _interactions(stored)
         self.watch = Watch()
         self.rewards = "earliest"
         """Which reward of an event counts: the earliest, or the sum of all."""
@@ -75,19 +82,58 @@ class Served:
         return int(_holder(self.stored).open)
 
     @property
+    def _deadline(self) -> float:
+        """The deadline of the model in seconds; infinite if it has none in seconds.
+
+        A ticket stays open after its deadline until the clock of the model goes on.
+        """
+        if self.reader.unit != SECONDS:
+            return math.inf
+        return float(clocked(self.state).settings.deadline or 0.0)
+
+    @property
     def rounds(self) -> int:
         """Predictions or choices, without waiting for a commit."""
         return int(_holder(self.stored).rounds)
 
-    def products(self, named: dict[str, Any]) -> int:
-        """Return how many products of features a choice takes."""
+    def products(self, verb: str, named: dict[str, Any]) -> int:
+        """Return how many numbers a call computes with, about."""
+        if verb == "choose":
+            return self._products_of_choice(named)
+        if self.kind == "Learner":
+            return int(self.state._program.dim)
+        if verb == "predict" and self.kind != "Knobs":
+            return len(named["features"]) + self._interactions
+        return 1
+
+    def _products_of_choice(self, named: dict[str, Any]) -> int:
+        """Return how many products of features a choice takes.
+
+        Features that share a coordinate count more, as each looks at those before it.
+        """
         settings = self.state._settings
         actions = settings.actions if named.get("actions") is None else named["actions"]
-        features = actions.values() if isinstance(actions, Mapping) else ()
-        over = len(actions or ()) + sum(len(each) for each in features if each)
         context, crossing = named.get("context") or {}, settings.crossing
-        met = 0 if crossing == "none" else len(context)
-        return over * (1 + met if isinstance(crossing, str) else 1 + min(met, len(crossing)))
+        if isinstance(crossing, str):
+            crossed = 0 if crossing == "none" else len(context)
+        else:
+            crossed = min(len(crossing), len(context))
+        if isinstance(actions, Mapping):
+            sizes = Counter(1 + len(features or ()) for features in actions.values())
+        else:
+            sizes = Counter({1: len(actions or ())})
+        coordinates = 1 << self.state.model.settings.bits
+        total = 0
+        for size, count in sizes.items():
+            own = (1 + crossed) * size
+            row = len(context) + own
+            shared = row + coordinates * math.expm1(-row / coordinates)  # expected
+            total += count * (own + int(shared * row * _SHARED))
+        return total
+
+    def is_long(self, calls: int, products: int) -> bool:
+        """Tell whether so many calls take so long that other requests should not wait for them."""
+        return calls > (_FEW if self.kind in ("Chooser", "Knobs") else _MANY) or products > LONG
 
     # --- Events ---------------------------------------------------------------------------------
 
@@ -100,7 +146,7 @@ class Served:
             key = key_of(self.kind, event)
             if key is not None:
                 self._answered.name(answer[0], key)
-                self._answered.tidy()
+                self._tidy()
         else:
             asked = self.watch.hear(event, answer is not False, now, when)
             if self._constant is not None and event[0] == events.OBSERVE and answer is not False:
@@ -108,6 +154,14 @@ class Served:
                 self._constant.hear(event[2], weight, asked, now)
             if event[0] in _CLOSING:
                 self._answered.forget(event[1])
+
+    def _tidy(self) -> None:
+        """Forget keys that the model has forgotten, unless another thread uses it just now."""
+        if self.stored.try_lock(0):
+            try:
+                self._answered.tidy()
+            finally:
+                self.stored.unlock()
 
     def ahead(self) -> Ahead:
         """Return what notes of keys what is not committed yet."""
@@ -205,17 +259,19 @@ class Served:
         """Return what the dashboard shows; waits for commits."""
         report, now = self.report(), time()
         measure, late = self._sample(report, now), self._late(report)
+        recent = self.recent()
+        waiting = [at for _, at, _, is_open in recent if is_open and now - at <= self._deadline]
         return {
             **self.watch.about(now),
             "late": late,
-            "recent": self.recent(),
+            "recent": recent,
             "name": self.name,
             "kind": self.kind,
             "measure": measure.name,
             "baseline": measure.beside,
             "options": self._options(),
             "report": report,
-            "why": why(self.watch, report, now, late),
+            "why": explain_stall(self.watch, report, waiting, now, late),
         }
 
     def recent(self) -> list[list[Any]]:
@@ -257,7 +313,7 @@ class Served:
         if self._asked is None:
             return None
         _, context, *_, menu, _, _ = events.padded(self._asked, 10)
-        if self.products({"context": context, "actions": menu}) > _PRODUCTS:
+        if self.products("choose", {"context": context, "actions": menu}) > LONG:
             return None  # it would take longer than a look should
         stored: Any = self.stored
         try:
@@ -369,6 +425,13 @@ def _constant(stored: StoredModel) -> Constant | None:
     if stored.kind != "LinearModel" or stored.state.settings.silence is not None:
         return None
     return Constant(stored.state.settings, stored.state.losses)
+
+
+def _interactions(stored: StoredModel) -> int:
+    """Return how many interactions a row of a linear model may have."""
+    if stored.kind not in ("LinearModel", "Intervals"):
+        return 0
+    return sum(map(len, _holder(stored).settings.interactions))
 
 
 def _unit(stored: StoredModel) -> str | None:

@@ -11,18 +11,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from time import monotonic, perf_counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from belated.errors import StoreInUse
 from belated.service import bodies
 from belated.service.app import App
-from belated.service.applied import Applied, begun
+from belated.service.applied import Applied, begun, read_items
+from belated.service.forwarding import SENT_ON, check_deadline
 from belated.service.handlers import items_of
 from belated.service.known import NO_KEY, Form
 from belated.service.replies import whole
 from belated.service.requests import Answer, check_plain, too_large
 from belated.service.routes import Route
+from belated.service.served import Served
 from belated.service.tokens import Token
 from belated.store.batches import lost, safely
 
@@ -154,6 +156,7 @@ class _Asked:
         if len(self._body) > hub.limits.body:
             raise too_large(hub.limits.body)
         check_plain(self._headers.get(b"content-encoding"))
+        check_deadline(hub.store, self._headers.get(SENT_ON))
         served = hub.here(place.name)
         if served is None:
             return False
@@ -169,12 +172,27 @@ class _Asked:
             if first is not None:
                 self._say(first)
                 return True
-        self._applied = begun(hub, served, place.verb, items, self._token, self._known)
+        applied = self._apply(served, items)
+        if applied is None:
+            return False
+        self._applied = applied
         if self._applied.pending is None:
             self._done(None)
         else:
             hub.commits.then(self._applied.pending, self._done)
         return True
+
+    def _apply(self, served: Served, items: list[Any]) -> Applied | None:
+        """Apply items, unless that takes long or the model is in use: then return None."""
+        if served.is_long(len(items), 0):
+            return None
+        found = read_items(self._app.hub, served, self._place.verb, items, self._token)
+        if served.is_long(0, found.products) or not served.stored.try_lock(len(found.calls)):
+            return None
+        try:
+            return begun(served, found, self._known)
+        finally:
+            served.stored.unlock()
 
     def _done(self, error: BaseException | None) -> None:
         """Say what came of the items, which are committed or lost now."""

@@ -9,6 +9,7 @@ wait for those before them, without end; so there a connection is for one reques
 
 from __future__ import annotations
 
+import resource
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,10 @@ KNOWN = ("0.30", "0.54")
 PLAIN = "h11"
 
 
+_SPARE = 100  # files that are not connections: the store, modules, what is imported and exported
+_MOST = 10_000  # connections
+
+
 def protocol(patience: float, shortcut: Shortcut | None = None) -> Any:
     """Return what uvicorn reads requests with; ``patience`` is how long a head may take."""
     if not is_known():
@@ -30,7 +35,21 @@ def protocol(patience: float, shortcut: Shortcut | None = None) -> Any:
         from belated.service.connection import Connection
     except ImportError:  # without httptools
         return PLAIN
-    return partial(Connection, patience, shortcut)
+    return partial(Connection, patience, shortcut, most_connections())
+
+
+def most_connections() -> int:
+    """Return how many connections there may be, so that files can still be opened."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return _MOST if soft == resource.RLIM_INFINITY else max(min(soft - _SPARE, _MOST), 1)
+
+
+def allow_connections() -> None:
+    """Raise the limit of this process on open files, as far as it may and connections need it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _MOST + _SPARE if hard == resource.RLIM_INFINITY else min(_MOST + _SPARE, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def is_known() -> bool:

@@ -19,11 +19,21 @@ class Reply(NamedTuple):
     body: bytes
 
 
-class Wires:
-    """Connections that are idle, and new ones where none is."""
+class NotConnected(OSError):
+    """A server that no connection can be opened to, so that nothing was sent."""
 
-    def __init__(self, host: str, port: int, is_secure: bool = False) -> None:
+
+class Wires:
+    """Connections that are idle, and new ones where none is.
+
+    ``within`` is how many seconds a new one may take.
+    """
+
+    def __init__(
+        self, host: str, port: int, is_secure: bool = False, within: float | None = None
+    ) -> None:
         self._host, self._port, self._is_secure = host, port, is_secure
+        self._within = within
         self._idle: list[_Wire] = []
 
     async def close(self) -> None:
@@ -34,19 +44,29 @@ class Wires:
     async def exchange(self, request: bytes) -> Reply:
         """Send a request as it stands, and return the answer, whose length is always said.
 
-        Raises ``OSError``, ``EOFError`` or ``ValueError`` where none came. A connection that was
-        idle may have died meanwhile: then it is asked again, over a new one.
+        Raises ``OSError``, ``EOFError`` or ``ValueError`` where none came, and ``NotConnected``
+        only where nothing was sent. A connection that was idle may have died meanwhile: then it is
+        asked again, over a new one.
         """
-        if self._idle:
-            try:
-                return await self._ask(self._idle.pop(), request)
-            except (OSError, EOFError, ValueError):
-                await self.close()  # the others are as old: the server may have started anew
-        return await self._ask(await self._connect(), request)
+        if not self._idle:
+            return await self._ask(await self._connect(), request)
+        try:
+            return await self._ask(self._idle.pop(), request)
+        except (OSError, EOFError, ValueError):
+            await self.close()  # the others are as old: the server may have started anew
+        try:
+            wire = await self._connect()
+        except NotConnected as error:
+            raise EOFError("the server has gone") from error
+        return await self._ask(wire, request)
 
     async def _connect(self) -> _Wire:
         secure = ssl.create_default_context() if self._is_secure else None
-        return await asyncio.open_connection(self._host, self._port, ssl=secure)
+        try:
+            async with asyncio.timeout(self._within):
+                return await asyncio.open_connection(self._host, self._port, ssl=secure)
+        except OSError as error:  # also where it took too long
+            raise NotConnected(str(error)) from error
 
     async def _ask(self, wire: _Wire, request: bytes) -> Reply:
         try:

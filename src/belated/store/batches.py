@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from belated.errors import NotCommitted
+from belated.errors import NotCommitted, StoreUnavailable
 
 if TYPE_CHECKING:
     from belated.store.entry import Entry
@@ -108,7 +108,13 @@ COMMITTED = done()
 def lost(error: BaseException) -> NotCommitted:
     """Return what is raised for an event that was lost; what says so itself is said as it is."""
     if isinstance(error, NotCommitted):
-        return NotCommitted(str(error))
+        return NotCommitted(str(error), error.is_unknown)
+    if isinstance(error, StoreUnavailable) and error.is_unknown:
+        return NotCommitted(
+            "the connection broke while the event was committed, and it may or may not count: what "
+            f"the model says later tells ({error})",
+            is_unknown=True,
+        )
     return NotCommitted(f"the event could not be committed, and does not count: {error}")
 
 

@@ -91,8 +91,27 @@ class Database(Source, Protocol):
     lost: Callable[[], None]
     """Is called when the connection is lost, and with it what was held."""
 
+    broken: Callable[[], None]
+    """Is called, by another thread, when the connection is dead and was not used since."""
+
     is_shared: bool
     """Whether others may write other models at the same time."""
+
+    def check(self) -> None:
+        """Raise ``StoreUnavailable`` if the database cannot be written at the moment.
+
+        It does not wait, and any thread may call it.
+        """
+
+    @property
+    def clock(self) -> float:
+        """The time that all processes agree on which share it, in seconds since 1970."""
+
+    def is_alive(self, address: str) -> bool:
+        """Tell whether a process at an address that has models is alive, as far as is known."""
+
+    def disconnect(self) -> None:
+        """Give up the connection, and with it all that is held, where it is shared."""
 
     def numbers(self) -> dict[str, int]:
         """Return the names and numbers of all models."""

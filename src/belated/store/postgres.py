@@ -1,15 +1,23 @@
 """A store in a database of PostgreSQL, which several processes share.
 
 Every model has one writer at a time: the process whose session holds the advisory lock of the
-model. Events are written by that very session, so that who has lost the lock, with its connection,
-can write no more. Beside its lock a process writes where it is found, so that others can send it
-what they are asked of the model. The lock of a process that dies ends with its connection: at once
-when the process was killed, and after some seconds without a sign of life when its machine is gone.
-Then the next one who asks for the model has it, and builds it from snapshot and log.
+model. Events are written by that very session, so a process that has lost the lock, with its
+connection, cannot write any more. Should two ever write the same event, the primary key of the log
+refuses the second. Beside its lock a process writes its address, so that others can forward
+requests for the model.
+
+The lock ends with the session: at once when the process is killed, and after some seconds when the
+process is stopped, or its machine has lost its network (``belated.store.heartbeat``). The next
+process that asks for the model gets it, and builds it from snapshot and log.
+
+No wait is unlimited. Connections that are dead are noticed by both sides after five seconds; locks,
+statements and idle transactions have limits.
 """
 
 from __future__ import annotations
 
+import os
+import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from time import monotonic, sleep
@@ -18,11 +26,12 @@ from urllib.parse import urlsplit
 
 from belated.errors import MissingExtra, StoreDamaged, StoreError, StoreInUse, StoreUnavailable
 from belated.store.database import Note, Row, Saved
+from belated.store.heartbeat import REGISTER, TABLE, Heartbeat
 from belated.store.tables import ADD_ROW, TABLES, Execute, Tables
 
 _CLASS = 0x62656C61  # "bela", among the advisory locks
 _SETTING_UP = 0
-_PATIENCE = 2.0  # seconds that the server may take to see that a connection broke
+_PATIENCE = 2.0  # seconds that the server may take to end a session
 _MOMENT = 1.0  # seconds between getting the lock of a model and writing who has it, at most
 _VERSION = "2"
 _OURS = TABLES.format(
@@ -35,13 +44,29 @@ _OWNERS = (
     "CREATE TABLE IF NOT EXISTS belated.owners "
     "(model BIGINT PRIMARY KEY, pid BIGINT NOT NULL, address TEXT)"
 )
-# Who is silent for so long has lost the connection, as seen from the server.
+# Of connections, where the URL has nothing else. A connection is dead if nothing is heard for 5 s.
+_PARAMETERS = {
+    "connect_timeout": 4,
+    "keepalives": 1,
+    "keepalives_idle": 2,
+    "keepalives_interval": 1,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 5000,
+    "fallback_application_name": "belated",
+}
+# The same as seen from the server. Deletions of whole logs take longer (``_transaction``).
 _SESSION = """
 SET search_path = belated;
 SET synchronous_commit = on;
 SET tcp_keepalives_idle = 2;
 SET tcp_keepalives_interval = 1;
 SET tcp_keepalives_count = 3;
+SET tcp_user_timeout = 5000;
+SET lock_timeout = '10s';
+SET statement_timeout = '60s';
+SET idle_in_transaction_session_timeout = '30s';
+SELECT set_config(name, '2s', false)
+    FROM pg_settings WHERE name = 'client_connection_check_interval';
 """
 
 
@@ -66,9 +91,13 @@ class PostgreSQL(Tables):
         self._driver = _driver()
         self._connection: Any = None
         self._busy: Any = None  # in use, which may be interrupted
+        self._socket: socket.socket | None = None  # of the connection, to break it
         self._held: set[int] = set()
-        self._lost: set[int] = set()  # held by a connection that broke
-        self._open()
+        self._lost: dict[int, int] = {}  # models, and the session that held them until it broke
+        self.pid: int | None = None
+        self._heartbeat: Heartbeat | None = None
+        clock = self._reconnect()
+        self._heartbeat = Heartbeat(self, self.where, _CLASS, clock)
 
     def _open(self) -> Any:
         """Return the connection; one that failed was closed, and is opened again here."""
@@ -77,25 +106,65 @@ class PostgreSQL(Tables):
                 return self._busy
             self._give_up(self._busy)  # who used it was interrupted before he could do so
         if self._connection is None:
-            try:
-                connection = self._driver.connect(
-                    self._url,
-                    autocommit=True,
-                    connect_timeout=10,
-                    fallback_application_name="belated",
-                )
-            except self._driver.Error as error:
-                raise StoreUnavailable(f"open: {self.where}: {_said(error)}") from error
-            try:
-                self._prepare(connection)
-            except self._driver.Error as error:
-                connection.close()
-                raise self._ours(f"open: {self.where}", error) from error
-            except BaseException:
-                connection.close()
-                raise
-            self._connection = connection
+            self.check()
+            self._reconnect()
         return self._connection
+
+    def _reconnect(self) -> float:
+        """Open the connection; return the time of the database, in seconds since 1970."""
+        try:
+            connection = self.connect()
+        except self._driver.Error as error:
+            raise StoreUnavailable(f"open: {self.where}: {_said(error)}") from error
+        try:
+            handle = socket.socket(fileno=os.dup(connection.fileno()))
+        except BaseException:
+            connection.close()
+            raise
+        self._connection, self._socket = connection, handle
+        try:
+            self._prepare(connection)
+            self.pid, clock = connection.execute(REGISTER).fetchone()
+        except self._driver.Error as error:
+            self._give_up(connection)
+            raise self._ours(f"open: {self.where}", error) from error
+        except BaseException:
+            self._give_up(connection)
+            raise
+        return float(clock)
+
+    def connect(self) -> Any:
+        """Return a new connection."""
+        parameters = {**_PARAMETERS, **self._driver.conninfo.conninfo_to_dict(self._url)}
+        connection = self._driver.connect(autocommit=True, **parameters)
+        try:
+            connection.execute(_SESSION)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def check(self) -> None:
+        """Raise ``StoreUnavailable`` if the database does not answer at the moment."""
+        if self._heartbeat is not None:
+            self._heartbeat.check()
+
+    def break_off(self) -> None:
+        """Break the connection, from any thread: a call that uses it fails, and so does the next.
+
+        The models of this process may be written by others now.
+        """
+        handle = self._socket
+        if handle is not None:
+            with suppress(OSError):
+                handle.shutdown(socket.SHUT_RDWR)
+        self.broken()
+
+    def disconnect(self) -> None:
+        """Give the connection up, and all models with it; the caller has its turn."""
+        connection = self._busy = self._busy or self._connection
+        if connection is not None:
+            self._give_up(connection)
 
     def _prepare(self, connection: Any) -> None:
         """Make the tables where there are none."""
@@ -108,7 +177,6 @@ class PostgreSQL(Tables):
             if comment is None:
                 connection.execute("CREATE SCHEMA belated")
                 connection.execute(f"COMMENT ON SCHEMA belated IS 'a store, version {_VERSION}'")
-                connection.execute("SET LOCAL search_path = belated")
                 connection.execute(_OURS)
             elif comment[0] != f"a store, version {_VERSION}":
                 raise StoreError(
@@ -116,12 +184,14 @@ class PostgreSQL(Tables):
                     "version of belated"
                 )
             connection.execute(_OWNERS)
-        connection.execute(_SESSION)
+            connection.execute(TABLE)
 
     @contextmanager
-    def _transaction(self) -> Iterator[Execute]:
+    def _transaction(self, is_long: bool = False) -> Iterator[Execute]:
         """Commit what is done inside, or leave everything as it was."""
-        with self._connected() as connection, connection.transaction():
+        with self._connected(is_write=True) as connection, connection.transaction():
+            if is_long:
+                connection.execute("SET LOCAL statement_timeout = 0")
             yield _executing(connection)
 
     @contextmanager
@@ -132,12 +202,12 @@ class PostgreSQL(Tables):
 
     def _add_row(self, row: tuple[int, int, float, bytes]) -> None:
         """Add one row of events, and commit."""
-        with self._connected() as connection:
+        with self._connected(is_write=True) as connection:
             connection.execute(ADD_ROW.replace("?", "%s"), row)
 
     @contextmanager
-    def _connected(self) -> Iterator[Any]:
-        """Give the connection up when something fails: nobody knows what has become of it."""
+    def _connected(self, is_write: bool = False) -> Iterator[Any]:
+        """Lend the connection, and give it up when something fails: its state is unknown then."""
         connection = self._open()
         is_within = self._busy is not None
         self._connection, self._busy = None, connection
@@ -146,29 +216,45 @@ class PostgreSQL(Tables):
             if not is_within:
                 self._connection, self._busy = connection, None
         except BaseException as error:
+            is_unknown = is_write and connection.closed  # the answer to a commit may be lost
             self._give_up(connection)
             if isinstance(error, self._driver.Error):
-                raise self._ours(self.where, error) from error
+                raise self._ours(self.where, error, is_unknown) from error
             raise
 
     def _give_up(self, connection: Any) -> None:
         """Close a connection; once more does no harm."""
         with suppress(self._driver.Error):
             connection.close()
-        if self._busy is connection:
-            self._busy = None
-            self._lost |= self._held
+        if connection not in (self._connection, self._busy):
+            return
+        was_busy = self._busy is connection
+        pid, self.pid = self.pid, None
+        self._connection = self._busy = None
+        self._close_socket()
+        if was_busy:
+            if pid is not None:
+                self._lost.update(dict.fromkeys(self._held, pid))
             self._held.clear()
             self.lost()
 
-    def _ours(self, what: str, error: Exception) -> StoreError:
+    def _close_socket(self) -> None:
+        handle, self._socket = self._socket, None
+        if handle is not None:
+            handle.close()
+
+    def _ours(self, what: str, error: Exception, is_unknown: bool = False) -> StoreError:
         """Return our error for one of the driver."""
         driver, errors = self._driver, self._driver.errors
-        # The last is said by a server that another one takes the place of.
-        away = driver.OperationalError, driver.InterfaceError, errors.ReadOnlySqlTransaction
+        away = (
+            driver.OperationalError,
+            driver.InterfaceError,
+            errors.ReadOnlySqlTransaction,  # from a server that is being replaced
+            errors.UniqueViolation,  # another process has written that event
+        )
         if isinstance(error, away):
             is_full = isinstance(error, errors.DiskFull)
-            return StoreUnavailable(f"{what}: {_said(error)}", is_full)
+            return StoreUnavailable(f"{what}: {_said(error)}", is_full, is_unknown)
         return StoreDamaged(f"{what}: {_said(error)}")
 
     def write(
@@ -186,13 +272,26 @@ class PostgreSQL(Tables):
         """Become the one who writes a model, or raise ``StoreInUse``."""
         if model in self._held:
             return
-        until = monotonic() + (_PATIENCE if model in self._lost else 0.0)
-        while not self._try(model):  # a session of our own may still be on its way out
-            if monotonic() >= until:
+        until = monotonic() + _PATIENCE
+        while True:
+            is_former = self._end_former(model)
+            if self._try(model):
+                break
+            if not is_former or monotonic() >= until:
                 raise self._in_use(model)
             sleep(0.01)
         self._held.add(model)
-        self._lost.discard(model)
+        self._lost.pop(model, None)
+
+    def _end_former(self, model: int) -> bool:
+        """End the session of this process that held a model until it broke.
+
+        Return whether it still holds it: the server may not have seen that it is broken.
+        """
+        if model not in self._lost:
+            return False
+        with self._reading() as execute:
+            return bool(execute(_END, (_CLASS, model, self._lost[model])))
 
     def _try(self, model: int) -> bool:
         with self._reading() as execute:
@@ -224,7 +323,7 @@ class PostgreSQL(Tables):
 
     def release(self, model: int) -> None:
         """Let another one write a model."""
-        self._lost.discard(model)
+        self._lost.pop(model, None)
         if model in self._held:
             self._held.discard(model)
             with self._reading() as execute:
@@ -236,15 +335,37 @@ class PostgreSQL(Tables):
         connections = self._connection, self._busy
         self._connection = self._busy = None
         self._held.clear()
+        self.pid = None
         for connection in connections:
             if connection is not None:
                 connection.close()
+        self._close_socket()
+        if self._heartbeat is not None:
+            self._heartbeat.stop()
+
+    # --- Other processes ------------------------------------------------------------------------
+
+    @property
+    def clock(self) -> float:
+        """The time of the database, in seconds since 1970, as far as this process knows it."""
+        assert self._heartbeat is not None
+        return self._heartbeat.clock
+
+    def is_alive(self, address: str) -> bool:
+        """Tell whether a process at an address that has models is alive, as far as is known."""
+        assert self._heartbeat is not None
+        return self._heartbeat.is_alive(address)
 
 
 # Whose row has another process than the lock has is no owner any more.
 _OWN = (
     "INSERT INTO owners VALUES (?, pg_backend_pid(), ?) "
     "ON CONFLICT (model) DO UPDATE SET pid = excluded.pid, address = excluded.address"
+)
+_END = (
+    "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted AND "
+    "database = (SELECT oid FROM pg_database WHERE datname = current_database()) "
+    "AND classid = ? AND objid = ? AND pid = ?"
 )
 _WHO = (
     "SELECT a.pid, coalesce(a.application_name, '') || ' at ' || "

@@ -12,6 +12,10 @@ the last commit has no valid checksum, and SQLite reads no further.
 
 One process has a store open at a time: it holds a lock (``flock``) on a file beside it, which the
 system takes back when the process ends, however it ends. Others may read the file meanwhile.
+
+SQLite writes to the files that it has opened, also after they were deleted, moved or replaced. So
+before every commit it is checked that the paths of the store still lead to those files. If they do
+not, the commit is refused. The connection stays open, so that the events can be exported.
 """
 
 from __future__ import annotations
@@ -23,6 +27,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from functools import cache
 from pathlib import Path
+from time import time
 from typing import Any
 from weakref import WeakSet
 
@@ -50,6 +55,8 @@ class SQLite(Tables):
         self._connection: sqlite3.Connection | None = None
         self._busy: sqlite3.Connection | None = None  # in a transaction, which may be interrupted
         self._commits = 0  # of one row, by this connection
+        self._log = f"{self.path}-wal"
+        self._files: dict[str, _File] = {}  # the files that are open, by their paths
         self._lock: int | None = _locked(self.path)
         _HERE.add(self)
         try:
@@ -74,6 +81,8 @@ class SQLite(Tables):
 
     def _connected(self) -> sqlite3.Connection:
         """Return a new connection, once all is as it must be."""
+        self._files.pop(self._log, None)  # deleted by SQLite with the connection before
+        self.check()  # a store whose file was deleted must not become a new one
         connection = sqlite3.connect(
             self.path, isolation_level=None, check_same_thread=False, timeout=10.0
         )
@@ -83,18 +92,31 @@ class SQLite(Tables):
             _prepare(connection, self.path)
             for name, value in self.pragmas.items():
                 connection.execute(f"PRAGMA {name} = {value}")
+            connection.execute("SELECT 1 FROM models").fetchone()  # which makes the write-ahead log
+            self._files = {path: _file(path) for path in (str(self.path), self._log)}
         except BaseException:
             _close(connection)
             raise
         return connection
 
+    def check(self) -> None:
+        """Raise ``StoreUnavailable`` if a file of the store was deleted, moved or replaced."""
+        for path, opened in self._files.items():
+            try:
+                found = os.stat(path)
+            except OSError as error:
+                raise StoreUnavailable(f"{path}: {error.strerror}; {_PUT_BACK}") from error
+            if (found.st_dev, found.st_ino) != opened:
+                raise StoreUnavailable(f"{path} was replaced by another file; {_PUT_BACK}")
+
     @contextmanager
-    def _transaction(self) -> Iterator[Execute]:
+    def _transaction(self, is_long: bool = False) -> Iterator[Execute]:
         """Commit what is done inside, or leave everything as it was.
 
         Nobody else finds the connection before that is done, or was given up.
         """
         connection = self._open()
+        self.check()
         self._connection, self._busy = None, connection
         try:
             execute = _executing(connection)
@@ -119,6 +141,7 @@ class SQLite(Tables):
     def _add_row(self, row: tuple[int, int, float, bytes]) -> None:
         """Add one row of events, and commit."""
         connection = self._connection or self._open()
+        self.check()
         try:
             self._commits += 1
             if self._commits == _FEW:
@@ -134,7 +157,7 @@ class SQLite(Tables):
         Their blocks are written, as to fill blocks that are only reserved changes the file too.
         """
         try:
-            log = os.open(f"{self.path}-wal", os.O_WRONLY | os.O_CLOEXEC)
+            log = os.open(self._log, os.O_WRONLY | os.O_CLOEXEC)
             try:
                 length, disk = os.fstat(log).st_size, os.fstatvfs(log)
                 more = _HEAD + _PAGES * _PAGE - length
@@ -167,6 +190,18 @@ class SQLite(Tables):
     def release(self, model: int) -> None:
         """Do nothing."""
 
+    @property
+    def clock(self) -> float:
+        """The time of the system, in seconds since 1970."""
+        return time()
+
+    def is_alive(self, address: str) -> bool:
+        """Return True: no other process has models of the file."""
+        return True
+
+    def disconnect(self) -> None:
+        """Do nothing: no other process may write."""
+
     def close(self) -> None:
         """Let go of the file and of the lock."""
         try:
@@ -192,6 +227,19 @@ class SQLite(Tables):
         _LEFT.append((self._connection, self._busy))
         self._connection = self._busy = None
         self._let_go()
+
+
+_File = tuple[int, int]
+"""The device and the inode of a file."""
+_PUT_BACK = (
+    "the store is not written until the files that it has opened are back at their paths (its "
+    "models can be exported meanwhile), or it is opened anew"
+)
+
+
+def _file(path: str) -> _File:
+    found = os.stat(path)
+    return found.st_dev, found.st_ino
 
 
 _HERE: WeakSet[SQLite] = WeakSet()  # the databases of this process

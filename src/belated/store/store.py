@@ -24,8 +24,8 @@ from belated.files import StrPath
 from belated.intervals import Intervals
 from belated.knobs import Knobs
 from belated.learner.learner import Learner
-from belated.linear.clock import Time, time_of
 from belated.linear.model import LinearModel
+from belated.linear.moments import Time, time_of
 from belated.store.batches import Part
 from belated.store.database import Database, Described, Era, Note, Row, Saved
 from belated.store.entry import Entry, check_rule
@@ -77,7 +77,9 @@ class Store:
         self._entries: dict[str, Entry] = {}
         self._losses = 0  # of the connection, and with it of all that was held
         self._losses_before = 0  # the last batch was written
-        database.lost = self._lost
+        self.on_lost: Callable[[], None] | None = None
+        """Is called when the connection to a shared database was lost, and all models with it."""
+        database.lost, database.broken = self._lost, self._broken
         self._look_around()
 
     def __enter__(self) -> Self:
@@ -136,6 +138,25 @@ class Store:
             raise StoreError(
                 f"the store {self.where} was opened by the process that this one was forked from"
             )
+
+    def check(self) -> None:
+        """Raise ``StoreUnavailable`` if the store cannot be written at the moment."""
+        self.check_open()
+        self._database.check()
+
+    @property
+    def losses(self) -> int:
+        """How often the connection to a shared database was lost, and all models with it."""
+        return self._losses
+
+    @property
+    def clock(self) -> float:
+        """The time that all processes agree on which share the store, in seconds since 1970."""
+        return self._database.clock
+
+    def is_alive(self, address: str) -> bool:
+        """Tell whether the process at an address that has models is alive, as far as is known."""
+        return self._database.is_alive(address)
 
     # --- Models ---------------------------------------------------------------------------------
 
@@ -372,6 +393,16 @@ class Store:
         self.writer.fail_open(StoreError(f"the connection to {self.where} was lost"))
         for entry in list(self._entries.values()):
             entry.is_stale = True
+        if self.on_lost is not None:
+            self.on_lost()
+
+    def _broken(self) -> None:
+        """Notice that the connection is dead; a thread that uses it notices by itself."""
+        if self.writer.turn.acquire(blocking=False):
+            try:
+                self._database.disconnect()
+            finally:
+                self.writer.turn.release()
 
     def recover(self, entry: Entry) -> None:
         """Make a model what its log says that it is, for this store alone to write.
@@ -382,6 +413,11 @@ class Store:
             with self.writer.turn:
                 losses = self._hold(entry.about)
             found = recovered(self._in_turns, entry.about, entry.objects)
+            if found.length < entry.committed:
+                raise StoreDamaged(
+                    f"{entry.about.name!r}: the log ends before event {found.length}, and "
+                    f"{entry.committed} were committed: something was taken out of it"
+                )
             with self.writer.turn:  # which who notes a loss has
                 if self._losses == losses:
                     entry.take(found)

@@ -73,13 +73,18 @@ class Tables(ABC):
     lost: Callable[[], None]
     is_shared = False
 
+    broken: Callable[[], None]
+
     def __init__(self) -> None:
-        self.lost = _nothing
+        self.lost = self.broken = _nothing
         self._is_copying = False  # rows are read while others are written
 
     @abstractmethod
-    def _transaction(self) -> AbstractContextManager[Execute]:
-        """Commit what is done inside, or leave everything as it was."""
+    def _transaction(self, is_long: bool = False) -> AbstractContextManager[Execute]:
+        """Commit what is done inside, or leave everything as it was.
+
+        A statement of one that ``is_long`` may take as long as it takes.
+        """
 
     @abstractmethod
     def _reading(self) -> AbstractContextManager[Execute]:
@@ -125,7 +130,7 @@ class Tables(ABC):
 
     def delete(self, model: int, notes: Iterable[Note] = ()) -> None:
         """Remove a model with everything that belongs to it, and keep notes of that."""
-        with self._transaction() as execute:
+        with self._transaction(is_long=True) as execute:
             for note in notes:
                 execute(_ADD_NOTE, tuple(note))
             execute("DELETE FROM models WHERE number = ?", (model,))
@@ -159,7 +164,7 @@ class Tables(ABC):
     def rebase(self, about: Described, saved: Saved) -> None:
         """Let a log begin with a snapshot: what is older goes, and ``about`` is written anew."""
         begin = at(about.number, about.first)
-        with self._transaction() as execute:
+        with self._transaction(is_long=True) as execute:
             _describe(execute, about)
             _save(execute, about.number, saved)
             for table in ("events", "snapshots"):

@@ -406,7 +406,8 @@ class Writer:
                 is_written = False
                 error = NotCommitted(
                     "the one who committed it was interrupted, and the event may or may not count: "
-                    f"what the model says later tells ({raised})"
+                    f"what the model says later tells ({raised})",
+                    is_unknown=True,
                 )
             if is_written:
                 self._mark_committed(batch, parts, notes)

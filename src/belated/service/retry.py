@@ -1,6 +1,7 @@
 """A request of a client, apart from how bytes travel: ``Ask`` is one.
 
-``Tries`` says whether it is sent again, and what came of it in the end.
+``Retry`` decides whether it is sent again, and returns its result in the end. What changes
+something has an ``Idempotency-Key``, so that it happens once however often it is sent.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable
+from time import monotonic
 from typing import Any, Generic, NamedTuple, Self, TypeVar
 from urllib.parse import urlsplit
 from uuid import uuid4
@@ -19,7 +21,10 @@ T = TypeVar("T")
 AGAIN = frozenset((408, 425, 429, 502, 503, 504))
 """Answers after which a request is sent again."""
 _UNHEARD = frozenset((0, 502, 504))  # no answer, or none of the server itself: it may be done
-_LONGEST = 5.0  # seconds between two tries
+RETRY_FOR = 30.0
+"""Seconds after the first failure for which a request is sent again; a restart takes less."""
+_FIRST, _LONGEST = 0.05, 2.0  # seconds between tries, which double from one to the next
+_MOST_AFTER = 5.0  # seconds that a server may ask for with Retry-After
 _FILE = "application/vnd.apache.parquet"
 
 
@@ -47,8 +52,12 @@ class Address(NamedTuple):
     @property
     def url(self) -> str:
         """The same as one text, without the token."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{self.scheme}://{host}:{self.port}{self.path}"
+        return f"{self.scheme}://{self.netloc}{self.path}"
+
+    @property
+    def netloc(self) -> str:
+        """Host and port, as URLs and the Host header have them."""
+        return f"{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
 
     def headers(self, ask: Ask[Any]) -> dict[str, str]:
         """Return what goes with a request."""
@@ -78,7 +87,8 @@ class Ask(NamedTuple, Generic[T]):
     key: str | None = None
     """With one it happens once, however often it is sent."""
     timeout: float | None = None
-    tries: int | None = None
+    retry_for: float | None = None
+    """As in ``Client``; None: what the client has."""
     is_plain: bool = False
     """Whether what is read are the bytes of the answer, and no JSON."""
 
@@ -90,27 +100,29 @@ class Ask(NamedTuple, Generic[T]):
         return b"" if self.body is None else _written(self.body).encode()
 
 
-class Tries(Generic[T]):
-    """What became of a request so far."""
+class Retry(Generic[T]):
+    """What became of a request so far, and whether it is sent again."""
 
-    def __init__(self, ask: Ask[T], address: Address, most: int) -> None:
+    def __init__(self, ask: Ask[T], address: Address, retry_for: float) -> None:
         self._ask, self._address = ask, address
-        self._left = ask.tries or most
-        self._count = 0
+        self._retry_for = retry_for if ask.retry_for is None else ask.retry_for
+        self._count = 0  # of failures
+        self._since = 0.0  # when the first one was
         self._heard = Heard(0, b"")
         self._is_lost = False  # by a try of which nothing was heard
 
     def pause(self, heard: Heard) -> float | None:
-        """Take an answer; return how long to wait before the next try, or None at the end.
-
-        The wait is longer every time, and by chance.
-        """
-        self._heard, self._left = heard, self._left - 1
+        """Take an answer; return how long to wait before the next try, or None at the end."""
+        self._heard = heard
         if heard.status and heard.status not in AGAIN:
             return None
         self._is_lost = self._is_lost or heard.status in _UNHEARD
+        now = monotonic()
+        if self._count == 0:
+            self._since = now
         self._count += 1
-        return pause(self._count - 1, heard.after) if self._left > 0 else None
+        left = self._since + self._retry_for - now
+        return min(pause(self._count - 1, heard.after), left) if left > 0.0 else None
 
     def result(self) -> T:
         """Return what was asked for, or raise ``ServiceError``."""
@@ -118,7 +130,9 @@ class Tries(Generic[T]):
         if self._ask.method == "DELETE" and status == 404 and self._is_lost:
             return self._ask.read(None)  # deleted by the try whose answer was lost
         if status == 0:
-            raise ServiceError(f"{self._address.host}:{self._address.port}: {body.decode()}")
+            where, tries = f"{self._address.host}:{self._address.port}", self._count
+            often = f" ({tries} tries, {self._retry_for:g} s)" if tries > 1 else ""
+            raise ServiceError(f"{where}: {body.decode()}{often}")
         if status >= 400:
             raise _refusal(status, body)
         if self._ask.is_plain:
@@ -162,10 +176,22 @@ def plain_of(value: Any) -> Any:
     return value.tolist()
 
 
+def checked_retry_for(seconds: float, who: str) -> float:
+    """Return how long requests are sent again, or refuse what is no such length."""
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds >= 0.0:
+        raise SpecError(f"{who}: retry_for is a number of seconds, 0 for one try; got {seconds!r}")
+    return float(seconds)
+
+
 def pause(attempt: int, after: str | None = None) -> float:
-    """Return how long to wait before a request is sent again."""
-    least = float(after) if after is not None and after.isdigit() else 0.0
-    return min(max(least, random.uniform(0.5, 1.0) * 0.05 * 2.0**attempt), _LONGEST)
+    """Return how long to wait before a request is sent again.
+
+    The wait doubles from try to try, up to a bound. It is drawn at random, so that many clients of
+    one server that comes back do not all send at the same time.
+    """
+    least = min(float(after), _MOST_AFTER) if after is not None and after.isdecimal() else 0.0
+    longest = min(_FIRST * 2.0 ** min(attempt, 32), _LONGEST)
+    return max(least, random.uniform(0.5, 1.0) * longest)
 
 
 def new_key() -> str:

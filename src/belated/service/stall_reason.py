@@ -1,21 +1,29 @@
-"""One sentence for somebody who wonders why a model does not change."""
+"""One sentence that says why a model does not change, for the dashboard."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 from belated.service.watch import AGES, Watch
 
-_QUIET = 3.0  # times the age that most answers have
-_LEAST = 60.0  # seconds without an answer that nobody wonders about
+_PATIENCE = 3.0  # times the age that nine of ten answers do not exceed
+_SHORTEST = 60.0  # seconds; a shorter pause is never reported
 
 
-def why(watch: Watch, report: dict[str, Any], now: float, late: int) -> str | None:
-    """Return why nothing has changed, or None where something has just now.
+def explain_stall(
+    watch: Watch,
+    report: dict[str, Any],
+    waiting: Iterable[float],
+    now: float,
+    late: int,
+) -> str | None:
+    """Return why nothing has changed lately, or None if there is nothing to explain.
 
-    ``late`` answers were dropped. Nothing is said of pauses where events come with times of the
-    past, as those are not the pauses of whoever answers.
+    ``waiting`` has the times at which newest tickets were asked for that still wait, and ``late``
+    counts answers that were dropped. A pause is reported only while a ticket waits, and only if
+    events have the present as their time: a pause in past times says nothing about today's sender.
     """
     rounds, still_open = report["rounds"], report["open"]
     heard = report.get("answered", report.get("observed", 0)) or 0
@@ -33,12 +41,13 @@ def why(watch: Watch, report: dict[str, Any], now: float, late: int) -> str | No
         )
     if math.isnan(watch.last_answered):
         return "No answer has come since this server was started."
-    quiet = now - watch.last_answered
-    if watch.is_live and quiet > max(_QUIET * usual(watch), _LEAST):
-        most = usual(watch)
+    longest = usual_age(watch)
+    first = min(waiting, default=now)
+    quiet = now - max(first, watch.last_answered)  # for how long that one waits without an answer
+    if watch.is_live and quiet > max(_PATIENCE * longest, _SHORTEST):
         return (
-            f"No answer has come for {spoken(quiet)}, though nine of ten take at most "
-            f"{spoken(most)}: does what brings them still run?"
+            f"No answer has come for {format_duration(quiet)}, though nine of ten take at most "
+            f"{format_duration(longest)}: does what brings them still run?"
         )
     if report.get("mode") == "apprentice":
         return (
@@ -48,7 +57,7 @@ def why(watch: Watch, report: dict[str, Any], now: float, late: int) -> str | No
     return None
 
 
-def usual(watch: Watch) -> float:
+def usual_age(watch: Watch) -> float:
     """Return an age that nine of ten answers do not exceed."""
     total, so_far = sum(watch.ages), 0
     for limit, count in zip(AGES, watch.ages, strict=False):
@@ -58,10 +67,10 @@ def usual(watch: Watch) -> float:
     return AGES[-1]
 
 
-def spoken(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """Return a duration in words.
 
-    >>> spoken(90.0), spoken(7200.0), spoken(200000.0)
+    >>> format_duration(90.0), format_duration(7200.0), format_duration(200000.0)
     ('2 minutes', '2 hours', '2 days')
     """
     for size, name in ((86400.0, "day"), (3600.0, "hour"), (60.0, "minute"), (1.0, "second")):

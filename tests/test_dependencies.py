@@ -1,0 +1,53 @@
+"""Upper bounds of the dependencies whose internals are used."""
+
+from __future__ import annotations
+
+import tomllib
+from importlib.metadata import requires, version
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.version import Version
+
+from documents import ROOT
+
+TESTED = {
+    "numba": ("0.68",),
+    "uvicorn": ("0.30", "0.54"),
+    "httptools": ("0.6", "0.9"),
+}
+"""The first and the last minor version of each whose internals the code is written for."""
+
+
+def bounds() -> dict[str, Requirement]:
+    """Return the requirements of the project by name."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    groups = [project["dependencies"], *project["optional-dependencies"].values()]
+    return {found.name: found for group in groups for found in map(Requirement, group)}
+
+
+@pytest.mark.parametrize("name", TESTED)
+def test_bounds_allow_the_tested_versions_and_exclude_the_next_minor(name: str) -> None:
+    allowed = bounds()[name].specifier
+    assert version(name) in allowed
+    assert all(each in allowed for each in TESTED[name])
+    major, minor = Version(TESTED[name][-1]).release
+    assert f"{major}.{minor}.99" in allowed
+    assert f"{major}.{minor + 1}" not in allowed
+    assert f"{major}.{minor + 1}.0rc1" not in allowed
+
+
+def test_the_bound_of_uvicorn_is_that_of_the_connections() -> None:
+    pytest.importorskip("uvicorn", reason="uvicorn is not installed")
+    from belated.service.wire import KNOWN
+
+    assert TESTED["uvicorn"] == KNOWN
+
+
+def test_numba_bounds_llvmlite() -> None:
+    (llvmlite,) = (
+        found for found in map(Requirement, requires("numba") or ()) if found.name == "llvmlite"
+    )
+    major, minor = Version(version("llvmlite")).release[:2]
+    assert version("llvmlite") in llvmlite.specifier
+    assert f"{major}.{minor + 1}.0" not in llvmlite.specifier

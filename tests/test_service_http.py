@@ -1,0 +1,506 @@
+"""The server over real sockets, as any HTTP client sees it: nothing in here looks inside."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import json
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("uvicorn", reason="uvicorn is not installed")
+
+import belated as bl
+from belated.errors import ServiceError, SpecError
+from belated.service import Limits, Server, Settings
+from conftest import INTERPRETED
+from service_calls import Answer, Caller, serving, wired
+
+
+@pytest.fixture(scope="module")
+def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Caller]:
+    """Return a client of a server that the tests of this file share."""
+    with serving(tmp_path_factory.mktemp("http")) as caller:
+        yield caller
+
+
+# --- Wrong tokens ---------------------------------------------------------------------------------
+
+
+def statuses_of_guesses(ask: Caller, *forwarded: str) -> list[int]:
+    """Guess a token once per ``X-Forwarded-For``, over one connection."""
+    with closing(http.client.HTTPConnection(ask.server.host, ask.server.port)) as connection:
+        found = []
+        for place, address in enumerate(forwarded):
+            given = {"Authorization": f"Bearer bl_{place}", "X-Forwarded-For": address}
+            connection.request("GET", "/models", headers=given)
+            answer = connection.getresponse()
+            answer.read()
+            found.append(answer.status)
+    return found
+
+
+ADDRESSES = [f"198.51.100.{place}" for place in range(60)]
+
+
+def test_wrong_tokens_are_counted_by_peer_whatever_it_claims_to_forward(tmp_path: Path) -> None:
+    with serving(tmp_path) as ask:
+        found = statuses_of_guesses(ask, *ADDRESSES)
+        assert found[0] == 401
+        assert 429 in found
+        assert ask("GET", "/models").status == 200  # whoever has a token is not affected
+
+
+def test_a_trusted_proxy_says_whose_tokens_are_wrong(tmp_path: Path) -> None:
+    with serving(tmp_path, proxies=("192.0.2.1", "127.0.0.0/8")) as ask:
+        assert set(statuses_of_guesses(ask, *ADDRESSES)) == {401}
+        assert 429 in statuses_of_guesses(ask, *["198.51.100.99"] * 60)
+        # A client may send the header itself; the proxy adds the address that it sees at the end.
+        forged = [f"{each}, 203.0.113.9" for each in ADDRESSES]
+        assert 429 in statuses_of_guesses(ask, *forged)
+        subnet = [f"2001:db8::{place + 1:x}" for place in range(60)]  # one client has them all
+        assert 429 in statuses_of_guesses(ask, *subnet)
+
+
+def test_addresses_outside_the_trusted_networks_are_not_proxies(tmp_path: Path) -> None:
+    with serving(tmp_path, proxies=("192.0.2.1",)) as ask:
+        assert 429 in statuses_of_guesses(ask, *ADDRESSES)
+
+
+@pytest.mark.parametrize("proxy", ["*", "", "proxy.example", "10.0.0.0/40", "127.0.0.1:80"])
+def test_a_proxy_is_an_address_or_a_network(tmp_path: Path, proxy: str) -> None:
+    with pytest.raises(SpecError, match="--proxy: give the address or network"):
+        Server(Settings(data=tmp_path / "x.db", port=0, proxies=(proxy,)))
+    assert not list(tmp_path.iterdir())
+
+
+# --- Requests that HTTP does not allow ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["/health", "/models/value/predict"])
+@pytest.mark.parametrize("hosts", ["", "Host: a\r\nHost: b\r\n", "Host: a\r\nhost: a\r\n"])
+@pytest.mark.parametrize("is_upgrade", [False, True])
+def test_a_request_has_exactly_one_host(
+    ask: Caller, path: str, hosts: str, is_upgrade: bool
+) -> None:
+    body = b'{"features": {}}'
+    upgrade = "Connection: Upgrade\r\nUpgrade: h2c\r\n" if is_upgrade else ""
+    head = f"POST {path} HTTP/1.1\r\n{hosts}{upgrade}Authorization: Bearer {ask.token}\r\n"
+    sent = f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
+    before = ask("GET", "/models/value").body
+    with wired(ask) as wire:
+        wire.send(wire.head("GET", "/health", 0) + sent)
+        assert wire.answer().status == 200  # what came before is answered
+        found = wire.answer()
+        assert (found.status, found.body["error"]["code"]) == (400, "bad_host")
+        assert found.headers["connection"] == "close"
+        assert wire.rest() == b""
+    assert ask("GET", "/models/value").body == before
+
+
+def test_http_1_0_needs_no_host(ask: Caller) -> None:
+    with wired(ask) as wire:
+        wire.send(b"GET /health HTTP/1.0\r\n\r\n")
+        assert wire.answer().status == 200
+    with wired(ask) as wire:
+        wire.send(b"GET /health HTTP/1.0\r\nHost: a\r\nHost: b\r\n\r\n")
+        assert wire.answer().status == 400
+
+
+@pytest.mark.parametrize("coding", ["gzip, chunked", "gzip", "chunked, chunked", "xchunked"])
+def test_a_transfer_coding_that_is_not_decoded_is_refused(ask: Caller, coding: str) -> None:
+    before = ask("GET", "/models/value").body
+    with wired(ask) as wire:
+        head = wire.head("POST", "/models/value/predict", 0, Transfer_Encoding=coding)
+        chunks = b'10\r\n{"features": {}}\r\n0\r\n\r\n'
+        wire.send(head.replace(b"Content-Length: 0\r\n", b"") + chunks)
+        found = wire.answer()
+        assert found.status in (400, 501)
+        assert set(found.body["error"]) == {"code", "message"}
+        assert wire.rest() == b""
+    assert ask("GET", "/models/value").body == before
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"Content-Length: 16\r\nTransfer-Encoding: chunked\r\n\r\n",
+        b"Content-Length: 16\r\nContent-Length: 16\r\n\r\n",
+        b"Content-Length: -1\r\n\r\n",
+        b"Content-Length: +16\r\n\r\n",
+        b"Content-Length: 99999999999999999999999\r\n\r\n",
+        b"Content-Length : 16\r\n\r\n",
+        b"A: b\r\n c\r\nContent-Length: 16\r\n\r\n",
+        b"A: b\x00c\r\nContent-Length: 16\r\n\r\n",
+        b": b\r\nContent-Length: 16\r\n\r\n",
+        b"Transfer-Encoding: chunked\r\n\r\nzz\r\n",
+        b"Transfer-Encoding: chunked\r\n\r\n-1\r\n",
+        b"Transfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFFF\r\n",
+        b"Transfer-Encoding: chunked\r\n\r\n1\r\nxy0\r\n\r\n",
+    ],
+)
+def test_lengths_that_others_might_read_differently_are_refused(ask: Caller, sent: bytes) -> None:
+    before = ask("GET", "/models/value").body
+    with wired(ask) as wire:
+        head = wire.head("POST", "/models/value/predict", 0)
+        wire.send(head.replace(b"Content-Length: 0\r\n\r\n", sent) + b'{"features": {}}')
+        found = wire.answer()
+        assert found.status == 400
+        assert set(found.body["error"]) == {"code", "message"}
+        assert wire.rest() == b""
+    assert ask("GET", "/models/value").body == before
+
+
+def test_a_flood_of_connections_leaves_those_that_are_there_alone(tmp_path: Path) -> None:
+    """A stranger can open as many connections as the process may have files."""
+    with belated_serve(tmp_path, files=256) as (port, token):
+
+        def connect() -> socket.socket:
+            return socket.create_connection(("127.0.0.1", port), timeout=10)
+
+        owner = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+        with closing(owner), ExitStack() as strangers:
+
+            def ask(method: str, path: str, body: Any = None) -> int:
+                given = {"Authorization": f"Bearer {token}"}
+                owner.request(method, path, None if body is None else json.dumps(body), given)
+                answer = owner.getresponse()
+                answer.read()
+                return answer.status
+
+            assert ask("GET", "/models") == 200
+            for _ in range(400):
+                strangers.enter_context(closing(connect()))
+            for name in ("a", "b"):
+                about = {"name": name, "kind": "LinearModel", "settings": {"bits": 8}}
+                assert ask("POST", "/models", about) == 201
+                assert ask("POST", f"/models/{name}/predict", {"features": {"x": 1}}) == 200
+                assert ask("GET", f"/models/{name}/live") == 200
+            with closing(connect()) as late:
+                assert late.recv(4096).startswith(b"HTTP/1.1 503 ")
+        with bl.Client(f"http://127.0.0.1:{port}", token) as client:  # which tries again
+            assert sorted(client.models()) == ["a", "b"]
+
+
+@contextmanager
+def belated_serve(folder: Path, files: int) -> Iterator[tuple[int, str]]:
+    """Run ``belated serve``, which may have so many files; return its port and token."""
+    program = (
+        "import resource, sys; from belated.cli import main; "
+        f"resource.setrlimit(resource.RLIMIT_NOFILE, ({files}, {files})); "
+        "sys.exit(main(sys.argv[1:]))"
+    )
+    server = subprocess.Popen(
+        [sys.executable, "-c", program, "serve", "--data", str(folder / "x.db"), "--port", "0"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    with server:
+        assert server.stdout is not None
+        try:
+            where, token = (server.stdout.readline().split()[-1] for _ in range(2))
+            yield int(where.rpartition(":")[2]), token
+        finally:
+            server.terminate()
+
+
+# --- Bodies over the limit ------------------------------------------------------------------------
+
+MIB = 1 << 20
+
+
+def is_too_large(status: int, body: Any) -> bool:
+    """Tell whether an answer is the refusal of a body that is too large, with its reason."""
+    assert set(body["error"]) == {"code", "message"}
+    return (status, body["error"]["code"]) == (413, "body_too_large")
+
+
+@pytest.mark.parametrize("size", [4 * MIB + 1, 20 * MIB])
+@pytest.mark.parametrize("form", ["length", "chunks", "close"])
+def test_a_client_that_sends_all_before_it_reads_gets_the_refusal(
+    ask: Caller, form: str, size: int
+) -> None:
+    before = ask("GET", "/models/value").body
+    with wired(ask) as wire:
+        head = wire.head("POST", "/models/value/predict", size).decode()
+        if form == "chunks":
+            head = head.replace(f"Content-Length: {size}", "Transfer-Encoding: chunked")
+        elif form == "close":
+            head = head.replace("Host: x", "Host: x\r\nConnection: close")
+        wire.send(head.encode())
+        part = b"x" * (MIB // 4)
+        for _ in range(size // len(part)):
+            wire.send(b"%x\r\n%b\r\n" % (len(part), part) if form == "chunks" else part)
+        wire.send(b"1\r\nx\r\n0\r\n\r\n" if form == "chunks" else b"x" * (size % len(part)))
+        found = wire.answer()
+        assert is_too_large(found.status, found.body)
+    assert ask("GET", "/models/value").body == before
+    assert ask("GET", "/health").status == 200
+
+
+def test_a_client_that_waits_to_be_told_to_continue_gets_the_refusal(ask: Caller) -> None:
+    with wired(ask) as wire:
+        wire.send(wire.head("POST", "/models/value/predict", 5 * MIB, Expect="100-continue"))
+        found = wire.answer()
+        assert is_too_large(found.status, found.body)
+
+
+def test_clients_get_the_refusal_of_a_body_that_is_too_large(ask: Caller) -> None:
+    body = {"features": {"x" * 100: "y" * 6 * MIB}}
+    path = "/models/value/predict"
+    with bl.Client(ask.server.url, str(ask.token)) as client:
+        with pytest.raises(ServiceError, match="a body may have 4194304 bytes") as caught:
+            client.request("POST", path, body, retry_for=0)
+        assert (caught.value.status, caught.value.code) == (413, "body_too_large")
+        assert client.health()
+
+    async def refused() -> ServiceError:
+        async with bl.AsyncClient(ask.server.url, str(ask.token)) as client:
+            with pytest.raises(ServiceError) as caught:
+                await client.request("POST", path, body, retry_for=0)
+            assert await client.health()
+            return caught.value
+
+    error = asyncio.run(refused())
+    assert (error.status, error.code) == (413, "body_too_large")
+
+
+def test_what_a_refused_client_sends_without_end_is_not_read_without_end(tmp_path: Path) -> None:
+    with serving(tmp_path, Limits(body=1000, patience=0.5)) as ask, wired(ask) as wire:
+        wire.send(wire.head("POST", "/models/value/predict", 1 << 40))
+        end, is_over = time.monotonic() + 30.0, False
+        while not is_over and time.monotonic() < end:
+            try:
+                wire.send(b"x" * 1000)
+            except ConnectionError:
+                is_over = True
+            time.sleep(0.001)
+        assert is_over
+        assert ask("GET", "/health").status == 200
+
+
+def test_a_large_body_has_its_time_for_every_part(tmp_path: Path) -> None:
+    with serving(tmp_path, Limits(patience=2.0)) as ask:
+        parts = [b"x" * MIB] * 6
+        for size, is_too_slow in ((len(parts) * MIB, False), (len(parts) * MIB + 1, True)):
+            with wired(ask) as wire:
+                wire.send(wire.head("POST", "/models/new/import", size))
+                for part in parts:
+                    wire.send(part)
+                    time.sleep(0.5)
+                found = wire.answer()
+                code = "too_slow" if is_too_slow else "bad_file"
+                assert (found.status, found.body["error"]["code"]) == (
+                    408 if is_too_slow else 422,
+                    code,
+                )
+
+
+# --- Clients and a server that restarts -----------------------------------------------------------
+
+
+@contextmanager
+def started_later(folder: Path, seconds: float) -> Iterator[tuple[str, str]]:
+    """Return the address and token of a server that refuses connections for so many seconds."""
+    with Server(Settings(data=folder / "x.db", port=0)) as first:
+        url, port, token = first.url, first.port, str(first.token)
+    servers: list[Server] = []
+
+    def start() -> None:
+        servers.append(Server(Settings(data=folder / "x.db", port=port)).__enter__())
+
+    timer = threading.Timer(seconds, start)
+    timer.start()
+    try:
+        yield url, token
+    finally:
+        timer.join()
+        for server in servers:
+            server.stop()
+
+
+def test_a_client_waits_for_a_server_that_restarts(tmp_path: Path) -> None:
+    with started_later(tmp_path, 2.5) as (url, token), bl.Client(url, token) as client:
+        model = client.create("cvr", "LinearModel", bits=8)
+        model.predict({"x": 1.0}, key="k")
+        assert model.observe("k", 1.0) == "applied"
+        assert model.about()["rounds"] == 1
+
+
+def test_an_async_client_waits_for_a_server_that_restarts(tmp_path: Path) -> None:
+    async def talk(url: str, token: str) -> int:
+        async with bl.AsyncClient(url, token) as client:
+            model = await client.create("cvr", "LinearModel", bits=8)
+            await asyncio.gather(*(model.predict({"x": 1.0}, key=f"k{i}") for i in range(5)))
+            return int((await model.about())["rounds"])
+
+    with started_later(tmp_path, 2.5) as (url, token):
+        assert asyncio.run(talk(url, token)) == 5
+
+
+def refusing_address() -> str:
+    """Return an address where nothing listens."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        return f"http://127.0.0.1:{listening.getsockname()[1]}"
+
+
+def test_how_long_clients_try_is_configurable() -> None:
+    url = refusing_address()
+    with bl.Client(url, "t", retry_for=0) as client:
+        with pytest.raises(ServiceError, match=r"Connection refused$"):
+            client.models()
+        with pytest.raises(ServiceError, match=r"Connection refused \(\d+ tries, 0.3 s\)"):
+            client.request("GET", "/models", retry_for=0.3)
+    with pytest.raises(ServiceError, match=r"\(\d+ tries, 0.2 s\)"):
+        bl.Client(url, "t", retry_for=0.2).models()
+
+    async def refused() -> None:
+        async with bl.AsyncClient(url, "t", retry_for=0.2) as client:
+            assert not await client.health()
+            with pytest.raises(ServiceError, match=r"\(\d+ tries, 0.2 s\)"):
+                await client.models()
+
+    asyncio.run(refused())
+    for wrong in (-1, float("nan"), "30", True, None):
+        with pytest.raises(SpecError, match="retry_for is a number of seconds"):
+            bl.Client(url, "t", retry_for=wrong)  # type: ignore[arg-type]
+        with pytest.raises(SpecError, match="retry_for is a number of seconds"):
+            bl.AsyncClient(url, "t", retry_for=wrong)  # type: ignore[arg-type]
+
+
+# --- Requests that compute for long ---------------------------------------------------------------
+
+
+SIDE = 150 if INTERPRETED else 900
+"""Features and actions whose products take long enough to see what happens meanwhile."""
+
+
+def names(letter: str, count: int) -> list[str]:
+    """Return so many names."""
+    return [f"{letter}{place}" for place in range(count)]
+
+
+def numbers(letter: str, count: int) -> dict[str, float]:
+    """Return so many features."""
+    return dict.fromkeys(names(letter, count), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("settings", "item"),
+    [
+        ({"actions": names("a", 1000)}, {"context": numbers("c", 1000)}),
+        ({}, {"context": numbers("c", 1000), "actions": names("a", 1000)}),
+        ({}, {"context": numbers("c", 1000), "actions": {"a": numbers("f", 1000)}}),
+        ({"bits": 4}, {"context": numbers("c", 300), "actions": {"a": numbers("f", 100)}}),
+        ({"bits": 8}, {"context": numbers("c", 300), "actions": {"a": numbers("f", 300)}}),
+    ],
+)
+def test_choices_that_would_take_long_are_refused_in_words(
+    tmp_path: Path, settings: Any, item: Any
+) -> None:
+    with serving(tmp_path) as ask:
+        made = {"name": "big", "kind": "Chooser", "settings": settings}
+        assert ask("POST", "/models", made).status == 201
+        menu = item.get("actions", settings.get("actions"))
+        about = menu if isinstance(menu, dict) else dict.fromkeys(menu)
+        listed = [{"id": name, "features": [found or {}]} for name, found in about.items()]
+        ranked = {"contextFeatures": [item["context"]], "actions": listed}
+        for verb, body in (("choose", item), ("peek", item), ("rank", ranked)):
+            refused = ask("POST", f"/models/big/{verb}", body)
+            assert (refused.status, refused.body["error"]["code"]) == (422, "too_many_products")
+            assert (
+                "1000000 products of features (limit products)" in refused.body["error"]["message"]
+            )
+        few = {"context": numbers("c", 2), "actions": ["a", "b"]}
+        said = ask("POST", "/models/big/choose", {"items": [item, few]}).body["items"]
+        assert [each["outcome"] for each in said] == ["invalid", "applied"]
+        assert ask("GET", "/models/big").body["rounds"] == 1
+
+
+def test_rows_with_interactions_are_limited_as_well(tmp_path: Path) -> None:
+    row = {"features": numbers("f", 10)}
+    groups = [["f0", name] for name in names("f", 30)]
+    spec = bl.FirstOrder(bl.PFTRL(bl.Ball(200), bl.rates.Tight(1.0)))
+    with serving(tmp_path, Limits(products=300)) as ask:
+        for name, kind, settings in (
+            ("linear", "LinearModel", {"interactions": groups, "bits": 8}),
+            ("ranges", "Intervals", {"interactions": groups, "bits": 8}),
+            ("learner", "Learner", {"spec": json.loads(spec.to_json())["spec"]}),
+        ):
+            about = {"name": name, "kind": kind, "settings": settings}
+            assert ask("POST", "/models", about).status == 201
+            items = [{}, {}] if kind == "Learner" else [row] * 5
+            said = ask("POST", f"/models/{name}/predict", {"items": items}).body["items"]
+            assert [each["outcome"] for each in said[:-1]] == ["applied"] * (len(items) - 1)
+            assert said[-1]["error"]["code"] == "too_many_products"
+            assert ask("GET", f"/models/{name}").body["rounds"] == len(items) - 1
+
+
+def answers_meanwhile(ask: Caller, method: str, path: str, body: Any = None) -> Iterator[Answer]:
+    """Send a request, and return answers to others that come before its own, which comes last."""
+    found: list[Answer] = []
+    thread = threading.Thread(target=lambda: found.append(ask(method, path, body)))
+    thread.start()
+    try:
+        while thread.is_alive():
+            health = ask("GET", "/health")
+            if thread.is_alive():
+                yield health
+    finally:
+        thread.join()
+    yield found[0]
+
+
+def test_others_are_answered_while_a_large_request_is_processed(tmp_path: Path) -> None:
+    row = {"features": numbers("f", 250)}
+    large = {"context": numbers("c", SIDE), "actions": names("a", SIDE)}
+    ranked = {
+        "contextFeatures": [large["context"]],
+        "actions": [{"id": name} for name in names("a", SIDE)],
+    }
+    with serving(tmp_path) as ask:
+        about = {"name": "rank", "kind": "Chooser", "settings": {"bits": 18}}
+        assert ask("POST", "/models", about).status == 201
+        for path, body in (
+            ("/models/rank/choose", large),
+            ("/models/rank/peek", large),
+            ("/rank", ranked),
+            ("/models/value/predict", {"items": [row] * 1000}),
+        ):
+            *others, last = answers_meanwhile(ask, "POST", path, body)
+            assert last.status in (200, 201), last
+            assert len(others) >= 5, path
+            assert {each.status for each in others} == {200}
+        assert ask("GET", "/models/rank").body["rounds"] == 2
+        assert ask("GET", "/models/value").body["rounds"] == 1000
+
+
+def test_requests_to_a_model_that_computes_wait_and_are_answered(tmp_path: Path) -> None:
+    large = {"context": numbers("c", SIDE), "actions": names("a", SIDE)}
+    small = {"context": {"c1": 1.0}, "actions": ["a", "b"]}
+    with serving(tmp_path) as ask:
+        about = {"name": "big", "kind": "Chooser", "settings": {"bits": 18}}
+        assert ask("POST", "/models", about).status == 201
+
+        def choose(place: int) -> int:
+            item = {**(large if place % 8 == 0 else small), "key": f"k{place}"}
+            headers = {"Idempotency_Key": f"i{place // 2}"} if place % 8 == 2 else {}
+            status = ask("POST", "/models/big/choose", item, **headers).status
+            told = ask("POST", "/models/big/observe", {"key": f"k{place}", "value": 1.0})
+            return status if told.body == {"outcome": "applied"} else 0
+
+        with ThreadPoolExecutor(8) as pool:
+            assert set(pool.map(choose, range(24))) == {200}
+        found = ask("GET", "/models/big").body
+        assert (found["rounds"], found["open"]) == (24, 0)
