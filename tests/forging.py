@@ -8,6 +8,7 @@ with the number of forgeries that did harm, so that a crash of the interpreter i
 from __future__ import annotations
 
 import contextlib
+import copy
 import math
 import random
 import resource
@@ -15,6 +16,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,12 +25,16 @@ import belated as bl
 import compositions
 import rival_laws
 from belated.errors import BelatedError, SnapshotError
-from sealing import arrays_of, with_arrays
+from sealing import arrays_of, header_of, rewritten, with_arrays
 
 LEAST, MOST = -(1 << 63), (1 << 63) - 1
 INTS = (-1, 0, 1, 2, 7, 63, 65, 10**6, 10**9, 1 << 31, 1 << 40, 1 << 53, 1 << 62, LEAST, MOST)
 FLOATS = (0.0, -0.5, -1.0, 0.5, 1.0, 2.0, 1e-300, 1e9, -1e9, 1e18, 1e120, -1e200, 1e308)
 NEVER = (math.nan, math.inf, -math.inf)
+TOLD: tuple[Any, ...] = (
+    *(None, True, -1, 0, 0.5, 3, 1e308, -1e308, 10**400, 1 << 62, math.nan, math.inf),
+    *("x", [], {}, [1e308], {"x": 1e308}),
+)
 
 COMPOSITIONS = (
     "first-pftrl-l1-gradient-3",
@@ -110,6 +116,44 @@ def _models() -> Iterator[Case]:
         yield Case(f"{loss} model", blob, bl.LinearModel.restore, live_model)
 
 
+def _around() -> Iterator[Case]:
+    """Yield what is made around linear models, and knobs."""
+
+    def intervals() -> bytes:
+        made = bl.Intervals(bl.LinearModel(bits=5), coverage=0.8)
+        _live_once(made, lambda draw: made.predict(_row(draw), key=f"k{made.rounds}"))
+        return made.snapshot()
+
+    def chooser() -> bytes:
+        made = bl.Chooser(["a", "b", "c"], bits=5, baseline="a", silence=0.0, deadline=9)
+        _live_once(made, lambda draw: made.choose({"x": draw.random()}, key=f"k{made._rounds}"))
+        made.choose({"x": 0.5}, shown=False)
+        return made.snapshot()
+
+    def knobs(**settings: Any) -> bytes:
+        made = bl.Knobs({"a": (0, 1), "b": bl.ranges.Int(0, 4)}, **settings)
+        times: dict[str, Any] = {"at": 5.0} if "deadline" in settings else {}
+        _live_once(made, lambda _: made.predict(f"k{made.rounds}", **times))
+        return made.snapshot()
+
+    yield Case("intervals", intervals, bl.Intervals.restore, live_intervals)
+    yield Case("chooser", chooser, bl.Chooser.restore, live_chooser)
+    yield Case("knobs", knobs, bl.Knobs.restore, live_knobs)
+    timed = partial(knobs, deadline="1h", silence=2.0, holdout=0.1)
+    yield Case("knobs with a clock", timed, bl.Knobs.restore, live_knobs)
+
+
+def _live_once(made: Any, begin: Callable[[random.Random], Any]) -> None:
+    draw = random.Random(3)
+    for kind, ticket in compositions.events(ROUNDS, seed=4):
+        if kind == "predict":
+            begin(draw)
+        elif kind == "cancel":
+            made.cancel(ticket)
+        else:
+            made.observe(ticket, draw.random())
+
+
 def _row(draw: random.Random) -> tuple[list[int], list[float]]:
     places = sorted(draw.sample(range(32), 3))
     return places, [draw.uniform(-2.0, 2.0) for _ in places]
@@ -159,7 +203,84 @@ def live_model(model: bl.LinearModel) -> list[float]:
     return plays
 
 
-CASES = {case.name: case for case in (*_compositions(), *_rivals(), *_models())}
+def live_intervals(intervals: bl.Intervals) -> list[float]:
+    """Live for a few events; return all values, and the ends that are bounded."""
+    plays: list[float] = []
+    draw = random.Random(5)
+    for step in range(6):
+        issued = intervals.predict(_row(draw))
+        plays += [issued.value, max(issued.low, -1.0), min(issued.high, 1.0)]
+        _answer(intervals, step, (*intervals._state.kept,))
+    intervals.report()
+    intervals.snapshot()
+    return plays
+
+
+def live_chooser(chooser: bl.Chooser) -> list[float]:
+    """Live for a few events; return all probabilities."""
+    plays: list[float] = []
+    actions = None if chooser._settings.actions else ["a"]
+    for step in range(6):
+        with contextlib.suppress(BelatedError):
+            plays.append(chooser.choose({"x": 0.1 * step}, actions).probability)
+            plays += [option.value for option in chooser.peek({"x": 0.5}, actions)]
+        _answer(chooser, step, (*chooser._kept,))
+    chooser.report()
+    chooser.snapshot()
+    return plays
+
+
+def live_knobs(knobs: bl.Knobs) -> list[float]:
+    """Live for a few events; return all settings."""
+    plays: list[float] = []
+    times: dict[str, Any] = (
+        {"at": 2e9} if knobs._memory.has_clock or knobs.settings.needs_times else {}
+    )
+    for step in range(6):
+        with contextlib.suppress(BelatedError):
+            plays += [float(value) for value in knobs.predict(**times).setting.values()]
+        _answer(knobs, step, (*knobs._memory.entries[:, 0].tolist(),))
+    knobs.best()
+    knobs.report()
+    knobs.snapshot()
+    return plays
+
+
+def _answer(made: Any, step: int, known: tuple[int, ...]) -> None:
+    """Answer or cancel some tickets."""
+    for ticket in {*known[:1], *known[-2:]}:
+        with contextlib.suppress(BelatedError):
+            if step == 2:
+                made.cancel(ticket)
+            else:
+                made.observe(ticket, 0.5)
+
+
+CASES = {case.name: case for case in (*_compositions(), *_rivals(), *_models(), *_around())}
+
+
+def told_otherwise(blob: bytes, most: int | None = None) -> Iterator[tuple[str, bytes]]:
+    """Yield snapshots with one thing changed that is told beside the arrays."""
+    about = header_of(blob)["about"]
+    changes = [(path, value) for path in _paths(about) for value in TOLD]
+    if most is not None and most < len(changes):
+        changes = random.Random(8).sample(changes, most)
+    for path, value in changes:
+        changed = copy.deepcopy(about)
+        inside: Any = changed
+        for step in path[:-1]:
+            inside = inside[step]
+        inside[path[-1]] = value
+        yield f"{path} = {str(value)[:30]}", rewritten(blob, changed)
+
+
+def _paths(told: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the places of all there is inside of lists and dicts, and of these themselves."""
+    items: Any = told.items() if isinstance(told, dict) else ()
+    items = enumerate(told) if isinstance(told, list) else items
+    for step, each in items:
+        yield (*path, step)
+        yield from _paths(each, (*path, step))
 
 
 def forgeries(blob: bytes, most: int | None = None) -> Iterator[tuple[str, bytes]]:
@@ -210,7 +331,7 @@ def check(case: Case, most: int | None = None) -> list[str]:
     case.restore(blob)
     assert harm(case, blob) is None
     found = []
-    for what, forged in forgeries(blob, most):
+    for what, forged in chain(forgeries(blob, most), told_otherwise(blob, most)):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
             wrong = harm(case, forged)

@@ -189,6 +189,51 @@ def test_sheets_as_people_have_them(tmp_path: Path) -> None:
         read(path)
 
 
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+def moved(workbook: bytes, **cells: str) -> bytes:
+    """A workbook whose first sheet has these cells more, by their references."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(workbook)) as old, zipfile.ZipFile(out, "w") as new:
+        for member in old.namelist():
+            text = old.read(member).decode()
+            if member.endswith("sheet1.xml"):
+                rows = (
+                    f'<row r="{at.lstrip(LETTERS)}"><c r="{at}">{value}</c></row>'
+                    for at, value in cells.items()
+                )
+                text = text.replace("</sheetData>", f"{''.join(rows)}</sheetData>")
+            new.writestr(member, text)
+    return out.getvalue()
+
+
+def test_a_cell_in_the_last_corner_of_a_sheet(tmp_path: Path) -> None:
+    """The reader would ask for 17 billion cells, and the process would end."""
+    pytest.importorskip("python_calamine")
+    path = tmp_path / "far.xlsx"
+    path.write_bytes(moved(sheet(), XFD1048576="<v>1</v>"))
+    with pytest.raises(LogError) as error:
+        read(path)
+    for part in ("A1 to XFD1048576", "1,048,576 rows by 16,384 columns", "at most 50,000,000"):
+        assert part in str(error.value)
+    path.write_bytes(moved(book([["a cover"]], []), XFD1048576="<v>1</v>"))
+    with pytest.raises(LogError, match="1,048,576 rows by 16,384 columns"):
+        read(path)
+    path.write_bytes(moved(sheet(), XFD1048576=""))  # without a value, which a colour leaves behind
+    (tmp_path / "log.xlsx").write_bytes(sheet())
+    assert same(read(path), read(tmp_path / "log.xlsx"))
+
+
+def test_a_sheet_with_one_cell_far_away_is_small(tmp_path: Path) -> None:
+    """Only what is between the filled cells counts."""
+    pytest.importorskip("python_calamine")
+    path = tmp_path / "far.xlsx"
+    path.write_bytes(moved(book([]), XFD1048576="<v>1</v>"))
+    with pytest.raises(LogError, match="has no rows"):
+        read(path)
+
+
 def test_files_of_a_folder_that_lack_columns_are_named(tmp_path: Path) -> None:
     for name, head in (("a", "asked_at,answered_at,y"), ("b", "asked_at,answered_at,z,y")):
         (tmp_path / f"{name}.csv").write_text(f"{head}\n" + ",".join("1234"[: head.count(",") + 1]))

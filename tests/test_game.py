@@ -200,6 +200,7 @@ COUNTS = [
     N.SUM_DUAL,
     N.MAX_DUAL,
     N.MAX_DELAY,
+    N.MAX_LOST,
     N.MAX_DUAL_DELAY,
     N.PATIENCE,
     N.GHOSTS,

@@ -728,6 +728,8 @@ def forged(name: str, place: Any, value: Any) -> bytes:
         ("about", "unbounded", 1000),
         ("about", "unbounded", "all"),
         ("about", "unbounded", None),
+        ("about", "unbounded", 1e308),
+        ("about", "unbounded", 10**400),
         ("about", "late", -1),
         ("about", "late", 1000),
         ("about", "late", 1.0),

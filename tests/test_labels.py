@@ -24,7 +24,7 @@ from belated.errors import (
     UnknownTicket,
 )
 from belated.kernels.linear import layout as lm
-from belated.linear.clock import time_of, times_of
+from belated.linear.moments import read_times, time_of
 from belated.linear.settings import Settings
 from conftest import examples
 from naive_linear import NaiveLinear
@@ -313,11 +313,16 @@ def test_what_is_settled_is_counted_once() -> None:
 def test_clocks_that_do_not_fit() -> None:
     model = Model("logistic", silence=0, deadline=timedelta(hours=1), bits=4)
     before = model.snapshot()
-    with pytest.raises(ClockError, match="at= is needed"):
-        model.predict([1.0])
-    for wrong in (math.nan, math.inf, "noon", True, timedelta(1)):
-        with pytest.raises(ClockError, match="a time is a finite number or a datetime"):
-            model.predict([1.0], at=wrong)  # type: ignore[arg-type]
+    for nothing in (None, math.nan, np.datetime64("NaT")):
+        with pytest.raises(ClockError, match="at= is needed"):
+            model.predict([1.0], at=nothing)
+    wrong: Any
+    for wrong in (math.inf, True, timedelta(1), b"2026-03-01"):
+        with pytest.raises(ClockError, match="a time is a finite number, a datetime or an ISO"):
+            model.predict([1.0], at=wrong)
+    for wrong in ("noon", "", "12.5", "2026-13-01"):
+        with pytest.raises(ClockError, match="is no time; as a text it is one of ISO 8601"):
+            model.predict([1.0], at=wrong)
     with pytest.raises(bl.errors.BadFeatures):
         model.predict([math.nan], at=NOON)
     assert model.snapshot() == before
@@ -713,7 +718,7 @@ def test_milliseconds_are_no_seconds_and_change_nothing(how: str, scale: float) 
         with pytest.raises(ClockError, match=r"seconds since 1970 or a datetime.*at=ms / 1000"):
             told(how, model, scale * MILLISECONDS)
         assert model.snapshot() == before
-        model.tick(datetime.max)  # as far as dates go
+        model.tick(datetime.max.replace(tzinfo=UTC))  # as far as dates go
 
 
 def test_thirty_days_are_thirty_days() -> None:
@@ -751,7 +756,7 @@ def test_dates_of_numpy_are_those_of_the_standard_library() -> None:
     for micro in range(0, 10**6, 7919):
         moment = datetime(2026, 1, 1, 1, tzinfo=UTC) + timedelta(microseconds=micro)
         same = np.datetime64(moment.replace(tzinfo=None), "ns")
-        assert time_of(same, "") == moment.timestamp() == times_of([same], "")[0]
+        assert time_of(same, "") == moment.timestamp() == read_times([same], "")[0][0]
 
 
 def test_seconds_since_1970_and_dates_go_together() -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 pytest.importorskip("uvicorn", reason="uvicorn is not installed")
@@ -247,32 +248,65 @@ def test_times_of_ones_own(ask: Caller, client: Any) -> None:
     name, remote = new(client, "LinearModel", deadline="1h", silence=0, bits=8)
     local = bl.LinearModel("squared", deadline=timedelta(hours=1), silence=0, bits=8)
 
-    def seconds(minutes: int) -> float:  # as a store has times
-        return (START + timedelta(minutes=minutes)).timestamp()
+    def after(minutes: int) -> datetime:
+        return START + timedelta(minutes=minutes)
 
     remote.predict([1.0], key="a", at=START)
-    remote.predict([1.0], key="b", at=seconds(10))
-    remote.predict([1.0], key="c", at=np.datetime64("2026-03-01T00:20:00"))
+    remote.predict([1.0], key="b", at=after(10).timestamp())
+    remote.predict([1.0], key="c", at=pd.Timestamp(after(20)))
     remote.predict([1.0], key="d", at="2026-03-01T00:30:00Z")
     for minutes, key in enumerate("abcd"):
-        local.predict([1.0], key=key, at=seconds(10 * minutes))
+        local.predict([1.0], key=key, at=after(10 * minutes))
     assert remote.revise("a", 1.0, at=START + timedelta(minutes=40)) == "applied"
     assert remote.add("b", 1.0, at=START + timedelta(minutes=50)) == "applied"
     assert remote.observe("c", 1.0, at=START + timedelta(minutes=70)) == "applied"
     (late,) = remote.many("observe", [{"key": "a", "value": 1.0, "at": START + timedelta(hours=2)}])
     assert late["outcome"] == "late"
     assert remote.tick(START + timedelta(hours=3)) == 0
-    local.revise("a", 1.0, at=seconds(40))
-    local.add("b", 1.0, at=seconds(50))
-    local.observe("c", 1.0, at=seconds(70))
-    local.observe("a", 1.0, at=seconds(120))
-    local.tick(seconds(180))
+    local.revise("a", 1.0, at=after(40))
+    local.add("b", 1.0, at=after(50))
+    local.observe("c", 1.0, at=after(70))
+    local.observe("a", 1.0, at=after(120))
+    local.tick(after(180))
     assert remote.peek([1.0])["value"] == local.peek([1.0])
     assert ask.server.hub.models[name].stored.snapshot() == local.snapshot()
     assert remote.tick() == 0  # the clock of the server
     with pytest.raises(ServiceError, match="seconds since 1970") as refused:
         remote.tick("noon")
     assert refused.value.status == 422
+
+
+def test_times_with_and_without_an_offset(ask: Caller, client: Any) -> None:
+    """They are refused in one model, and a time that is null is none."""
+    name, remote = new(client, "LinearModel", deadline="1h", bits=8)
+    remote.predict([1.0], key="a", at="2026-03-01T12:00:00+02:00")
+    for at in ("2026-03-01T12:00:00", "2026-03-02", np.datetime64("2026-03-01T12:00")):
+        with pytest.raises(
+            ServiceError, match="has no time zone, and the dates of this model"
+        ) as no:
+            remote.observe("a", 1.0, at=at)
+        assert (no.value.status, no.value.code) == (422, "bad_time")
+    body = {"key": "a", "value": 1.0, "at": "2026-03-01 12:00"}
+    assert (
+        "give the date with its time zone"
+        in ask("POST", f"/models/{name}/observe", body).body["error"]["message"]
+    )
+    items = [body, {**body, "at": None}]
+    found = ask("POST", f"/models/{name}/observe", {"items": items}).body["items"]
+    assert [each["outcome"] for each in found] == ["invalid", "late"]
+    for nothing in (None, math.nan, pd.NaT, pd.NA, np.datetime64("NaT")):
+        remote.predict([1.0], at=nothing, deadline=nothing)
+    name, plain = new(client, "LinearModel", deadline="1h", bits=8)
+    plain.predict([1.0], key="a", at=np.datetime64("2026-03-01T10:00"))
+    plain.predict([1.0], key="b", at="2026-03-01")
+    with pytest.raises(ServiceError, match="has a time zone, and the dates of this model so far"):
+        plain.predict([1.0], key="c")  # at the time of the server
+    with pytest.raises(ServiceError, match="has a time zone"):
+        plain.tick()
+    for wrong in ("12:00", "x" * 200, "2026-03-01T12:00:00." + "0" * 100 + "Z"):
+        with pytest.raises(ServiceError, match="at must be seconds since 1970, or a time such as"):
+            plain.predict([1.0], at=wrong)
+    assert plain.about()["rounds"] == 2
 
 
 def test_every_verb_with_a_clock_takes_times(client: Any) -> None:

@@ -315,7 +315,7 @@ def test_the_server_never_waits_for_a_model_that_another_thread_uses(tmp_path: P
                 tell("/models/value/tick"),
                 tell("/models/layout/choose", {}),
                 tell("/models/layout/rank", {"actions": [{"id": "a"}]}),
-                tell("/models/layout/mode", {"mode": "apprentice"}, "PUT"),
+                tell("/models/layout/mode", {"mode": "learn"}, "PUT"),
                 tell("/models/knobs/pause"),
                 tell("/models/value", None, "GET"),
             ]

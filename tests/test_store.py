@@ -406,7 +406,7 @@ def test_times_are_seconds_or_dates_where_deadlines_have_a_unit(path: Path) -> N
                 call()
         assert (timed.history.events, choices.history.events, ranges.history.events) == (1, 0, 0)
         assert timed.observe("a", 1, at=ms / 1000 + 7200)
-        timed.tick(datetime.max)
+        timed.tick(datetime.max.replace(tzinfo=UTC))
         plain = store.model("plain", linear(deadline=30 * 86_400_000))
         plain.predict({"x": 1}, at=ms)
         late: list[Callable[[], Any]] = [lambda: plain.tick(noon), plain.tick]

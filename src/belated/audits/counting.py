@@ -60,6 +60,11 @@ class Tally:
     answered: int = 0
     total_delay: int = 0
     max_delay: int = 0
+    """d_max: of all rounds; where no answer came, up to the end of the log."""
+    max_answered_delay: int = 0
+    """Of rounds whose answer came."""
+    max_unanswered_age: int = 0
+    """Of the others: predictions until the end of the log."""
     max_backlog: int = 0
     max_dual_delay: int = 0
     busiest: float = 0.0
@@ -156,7 +161,10 @@ class Tally:
         starts, waits = self._open.leave(arrivals.ticket)
         came: Bools = arrivals.observed
         self.total_delay += int(arrivals.delay.sum())
-        self.max_delay = max(self.max_delay, int(arrivals.delay.max()))
+        answered, others = (arrivals.delay[which].max(initial=0) for which in (came, ~came))
+        self.max_answered_delay = max(self.max_answered_delay, int(answered))
+        self.max_unanswered_age = max(self.max_unanswered_age, int(others))
+        self.max_delay = max(self.max_answered_delay, self.max_unanswered_age)
         self.max_dual_delay = max(self.max_dual_delay, int(arrivals.dual_delay.max()))
         peak = int(np.argmax(arrivals.backlog))
         if arrivals.backlog[peak] > self.max_backlog:

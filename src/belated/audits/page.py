@@ -224,9 +224,15 @@ def _backlog(audit: Audit, axis: _Axis) -> Section:
     )
     if audit.never:
         says += " Tickets that are never answered stay open to the end of the log."
-    names = ("rounds", "total delay", "largest delay", "largest backlog", "largest dual delay")
-    values = (audit.rounds, tally.total_delay, tally.max_delay, tally.max_backlog)
-    rows = tuple(zip(names, (*values, tally.max_dual_delay), strict=True))
+    counts = {
+        "rounds": audit.rounds,
+        "total delay": tally.total_delay,
+        "largest delay of an answer": tally.max_answered_delay,
+        "largest age without an answer": tally.max_unanswered_age if audit.never else None,
+        "largest backlog": tally.max_backlog,
+        "largest dual delay": tally.max_dual_delay,
+    }
+    rows = tuple((name, count) for name, count in counts.items() if count is not None)
     return Section(
         "How many answers are out?", figure, says, Table(("of all rounds", "count"), rows)
     )

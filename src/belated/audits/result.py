@@ -337,6 +337,8 @@ class Audit:
             "last": iso_moment(self._time(self.span)),
             "total_delay": tally.total_delay,
             "max_delay": tally.max_delay,
+            "max_answered_delay": tally.max_answered_delay,
+            "max_unanswered_age": tally.max_unanswered_age,
             "max_backlog": tally.max_backlog,
             "max_dual_delay": tally.max_dual_delay,
             "delay": self.delay.to_dict(),

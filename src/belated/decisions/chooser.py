@@ -29,13 +29,15 @@ from belated.learner.refusals import CLOSED
 from belated.learner.turns import alone, busy
 from belated.learner.whole import Whole
 from belated.linear import whole_events
-from belated.linear.clock import Duration, Time, is_date, span_of
+from belated.linear.clock import Duration, span_of
 from belated.linear.features import Features
 from belated.linear.given import Entries
 from belated.linear.losses import LOSSES
 from belated.linear.model import LinearModel
+from belated.linear.moments import Moment, Time, read_time
 from belated.linear.settings import Late, Wait
 from belated.linear.times import NEVER
+from belated.missing import is_missing
 
 _as_tuple = tuple.__new__  # a named tuple made from a tuple takes half the time
 _FEW = 64
@@ -223,8 +225,10 @@ class Chooser:
             self._whole.finish()
         if key is not None:
             self._keys.check(key, self._is_open)
-        if not shown and (at is not None or deadline is not None):
-            self._model._check_times(at, deadline)
+        moment = read_time(at, "choose")
+        deadline = None if is_missing(deadline) else deadline
+        if not shown and (moment is not None or deadline is not None):
+            self._model._times.issued(moment, deadline)
         table = self._scorer.table(actions)
         usual = -1
         if baseline is not None or self._settings.baseline is not None:
@@ -251,7 +255,7 @@ class Chooser:
         choice: Choice = _as_tuple(Choice, (ticket, action, probability))
         noted = choice, kept, key, gone, own, explored, tally.withdrawn + len(gone), counted
         if shown:
-            self._tell(self._keep, action, row, at, deadline, noted)
+            self._tell(self._keep, action, row, moment, deadline, noted)
         else:
             self._whole.left = self._keep_hidden, _ASKED, (), noted
             self._whole.finish()
@@ -264,7 +268,7 @@ class Chooser:
         then: Callable[..., None],
         action: str,
         row: Entries,
-        at: Time | None,
+        at: Moment | None,
         deadline: Duration | None,
         noted: tuple[Any, ...],
     ) -> None:
@@ -274,7 +278,7 @@ class Chooser:
         if at is not None or deadline is not None or model._settings.deadline is not None:
             times = model._times.issued(at, deadline)
         if at is not None:
-            kind = model._memory.times_with(is_date=is_date(at))
+            kind = model._memory.times_with(at.kind)
         name, counts = action, self._tally.actions.get(action)
         if counts is None:
             name, counts = self._tally.of(action)
@@ -372,7 +376,8 @@ class Chooser:
             raise AlreadyObserved(f"shown: {ticket!r} was shown before; nothing has changed")
         deadline = None if math.isnan(kept.span) else kept.span
         row = *kept.row, kept.row[0].size
-        self._tell(self._show, kept.action, row, at, deadline, (number, kept))
+        moment = read_time(at, "shown")
+        self._tell(self._show, kept.action, row, moment, deadline, (number, kept))
 
     def _show(self, twin: int, number: int, kept: Kept) -> None:
         """Note that a choice was shown."""
@@ -442,7 +447,7 @@ class Chooser:
             model._answers.check_revisable("revise")
         now = NEVER
         if at is not None:
-            now = model._times.of(at, "observe" if is_last else "revise")
+            now = model._times.of_answer(read_time(at, who), who)
         name, counts = kept.action, self._tally.actions.get(kept.action)
         if counts is None:
             name, counts = self._tally.of(name)

@@ -39,7 +39,8 @@ from belated.evaluations.policies import Given, Policy
 from belated.evaluations.reading import decisions_of
 from belated.evaluations.result import Evaluation, Judged, Part
 from belated.evaluations.walking import walk
-from belated.linear.clock import Duration, Time
+from belated.linear.clock import Duration
+from belated.linear.moments import Time
 from belated.logs import DateOrder, OnBad, Unit
 from belated.logs.log import SECONDS
 from belated.logs.spans import span_in

@@ -9,7 +9,7 @@ import numpy as np
 
 from belated.errors import BadFeatures, SpecError
 from belated.evaluations.log import DecisionLog
-from belated.linear.clock import time_of
+from belated.linear.moments import time_of
 from belated.logs import DateOrder, Kind
 from belated.logs.dates import ISO, SECOND
 from belated.logs.log import SECONDS

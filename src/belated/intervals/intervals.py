@@ -19,12 +19,12 @@ from belated.learner.turns import alone, holding
 from belated.learner.whole import Call
 from belated.linear import whole_events
 from belated.linear.answers import number
-from belated.linear.clock import Time, is_date
 from belated.linear.explain import Explanation
 from belated.linear.features import Features
 from belated.linear.given import Row
 from belated.linear.losses import LOSSES
 from belated.linear.model import LinearModel
+from belated.linear.moments import Time, read_time
 from belated.linear.settings import Settings
 from belated.linear.times import NEVER
 
@@ -142,10 +142,11 @@ class Intervals:
         kind, times = 0, (NEVER, NEVER)
         if key is not None:
             model._keys.check(key, model._memory.is_open)
-        if at is not None or model._settings.deadline is not None:
-            times = model._times.issued(at, None)
-        if at is not None:
-            kind = model._memory.times_with(is_date=is_date(at))
+        moment = None if at is None else read_time(at, "predict")
+        if moment is not None or model._settings.deadline is not None:
+            times = model._times.issued(moment, None)
+        if moment is not None:
+            kind = model._memory.times_with(moment.kind)
         hasher, given = model._hasher, model._given
         row = hasher.entries(features) if features.__class__ is dict else given.row(features)
         answers: list[Any] = []
@@ -201,7 +202,7 @@ class Intervals:
             whole.finish()
         ticket = name if type(name) is int and not name >> 63 else model.ticket(name)
         label = given if given.__class__ is float else number(given, "observe", "label")
-        now = NEVER if at is None else model._times.of(at, "observe")
+        now = NEVER if at is None else model._times.of_answer(read_time(at, "observe"), "observe")
         kept, judged = state.kept.get(ticket), None
         more: tuple[Call, ...] = ()
         if kept is not None:  # else it is of a prediction that the model made before

@@ -71,12 +71,14 @@ def unpack(blob: bytes, secret: bytes | None, join: Join) -> State:
         ]
         model, scores = (LinearModel.restore(each) for each in inner)
         state = join(model, scores, coverage)
-        state.threshold.unbounded = int(about.get("unbounded", 0))
     except (KeyError, OverflowError, SpecError, TypeError, ValueError) as error:
         if isinstance(error, SnapshotError):
             raise
         raise SnapshotError(f"restore: the models cannot be read ({error})") from error
     _check(arrays)
+    unbounded = about.get("unbounded", 0)
+    demand(type(unbounded) is int and 0 <= unbounded <= model.rounds, "counts")
+    state.threshold.unbounded = unbounded
     _fill(state, arrays)
     state.late = about.get("late", _late(state))
     _check_state(state)
@@ -124,7 +126,7 @@ def _check(arrays: Mapping[str, NDArray[Any]]) -> None:
 def _check_state(state: State) -> None:
     """Demand that what was counted adds up."""
     rule, window = state.threshold, state.window
-    demand(rule.missed <= rule.arrived and 0 <= rule.unbounded <= state.rounds, "counts")
+    demand(rule.missed <= rule.arrived and rule.unbounded <= state.rounds, "counts")
     demand(rule.heard <= state.rounds <= state.model.rounds, "counts")
     demand(type(state.late) is int and 0 <= state.late <= rule.heard, "counts")
     demand(state.rounds <= state.scores.rounds, "counts")

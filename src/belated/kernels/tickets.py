@@ -128,29 +128,39 @@ def _bisect(s: State, ticket: int) -> int:
 
 @leaf
 def count_arrival(code: Code, s: State, entry: int) -> int:
-    """Count the arrival for an open entry: d_t, d*_n and s*_n. Return s*_n.
+    """Count the arrival for an open entry: d*_n and s*_n. Return s*_n.
 
-    d_t = predictions after the ticket's own; d*_n = arrivals since it was issued; s*_n = tickets
-    still open afterwards (paper, equations 1 and 2).
+    d*_n = arrivals since it was issued; s*_n = tickets still open afterwards (paper, equations 1
+    and 2).
     """
     n = s.n
     rounds = n[N.ROUNDS]
     arrived = n[N.ARRIVED]
-    delay = rounds - s.table[2 * entry] - 1
     lag = arrived - s.table[2 * entry + 1]
     open_lags = rounds - arrived - 1
     n[N.ARRIVED] = arrived + 1
     n[N.SUM_DUAL] += open_lags
     if open_lags > n[N.MAX_DUAL]:
         n[N.MAX_DUAL] = open_lags
-    if delay > n[N.MAX_DELAY]:
-        n[N.MAX_DELAY] = delay
     if lag > n[N.MAX_DUAL_DELAY]:
         n[N.MAX_DUAL_DELAY] = lag
     if code[C.LAGS]:
         n[N.LAG] = lag
         n[N.OPEN_LAGS] = open_lags
     return open_lags
+
+
+@leaf
+def count_delay(s: State, entry: int, slot: int) -> None:
+    """Count d_t, the predictions after the ticket's own, of an entry that is closed.
+
+    ``slot`` has the largest: MAX_DELAY that of answered tickets, MAX_LOST that of others. The d_max
+    of the paper is the largest of both, and of the ages of open tickets.
+    """
+    n = s.n
+    delay = n[N.ROUNDS] - s.table[2 * entry] - 1
+    if delay > n[slot]:
+        n[slot] = delay
 
 
 @leaf
@@ -211,6 +221,7 @@ def forget_oldest(s: State, most: int) -> None:
 @leaf
 def close_without_answer(s: State, entry: int, given_up: bool) -> None:
     """Close an entry whose arrival is counted, for good or until its answer comes after all."""
+    count_delay(s, entry, N.MAX_LOST)
     if given_up:
         s.n[N.SKIPPED] += 1
         s.n[N.GHOSTS] += 1

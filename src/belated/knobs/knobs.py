@@ -34,12 +34,15 @@ from belated.learner.extras import extras_of
 from belated.learner.given import checked_seed, checked_ticket, events_of, numbers
 from belated.learner.keys import Key, Keys
 from belated.learner.turns import alone
-from belated.linear.clock import Duration, Time, holds_dates, is_date
+from belated.linear.clock import Duration
+from belated.linear.moments import Moment, Time, read_time
 from belated.linear.times import NEVER, Times
 from belated.timeline import Timeline
+from belated.timeline.columns import TimesLike
 
 _as_tuple = tuple.__new__  # a named tuple made from a tuple takes half the time
 _NOTHING = np.empty(0)
+_LARGEST = ("max_delay", "max_answered_delay", "max_unanswered_age", "max_backlog")
 _TRIES = 64  # plays that the cost of exploring is estimated from
 
 
@@ -205,11 +208,12 @@ class Knobs:
             keys.check(key, memory.is_open)
         given = settings.features(context) if settings.context or context else _NOTHING
         now = NEVER
-        if at is not None or settings.deadline is not None:
-            now, _ = self._times.issued(at, None)
+        moment = None if at is None else read_time(at, "predict")
+        if moment is not None or settings.deadline is not None:
+            now, _ = self._times.issued(moment, None)
         x = np.empty(len(settings.places))
-        if at is not None:
-            memory = self._at(at)
+        if moment is not None:
+            memory = self._at(moment)
         if key is not None:
             keys.left = key, memory.n.item(N.ROUNDS), 0
         try:
@@ -223,16 +227,16 @@ class Knobs:
                 keys.finish(self._memory)
         return _as_tuple(Turn, (ticket, settings.setting(x.tolist())))
 
-    def _at(self, at: Time) -> KnobsMemory:
+    def _at(self, at: Moment) -> KnobsMemory:
         """Return memory that knows of what kind times are: a copy, where that is news.
 
         An interrupt before it is put in the place of the old one has changed nothing.
         """
         memory, deadline = self._memory, self._settings.deadline
-        if memory.knows_times(deadline, is_date=is_date(at)):
+        if memory.knows_times(deadline, at.kind):
             return memory
         memory = memory.twin(self._settings)
-        memory.take_time(deadline, is_date=is_date(at))
+        memory.take_time(deadline, at.kind)
         return memory
 
     def _finish(self) -> None:
@@ -290,7 +294,7 @@ class Knobs:
         self._finish()
         number = self.ticket(ticket)
         value = cost if cost.__class__ is float else _number(cost)
-        now = NEVER if at is None else self._times.of(at, who)
+        now = NEVER if at is None else self._times.of_answer(read_time(at, who), who)
         status = self._do(verb, number, self._settings.cost(value), now)
         if status < 0:
             raise self._refusal(status, number, f"{who}: ")
@@ -315,8 +319,9 @@ class Knobs:
         The clock never goes back; an earlier time changes nothing.
         """
         self._finish()
-        now = self._times.of_tick(at)
-        memory = self._at(at)
+        moment = read_time(at, "tick")
+        now = self._times.of_tick(moment)
+        memory = self._memory if moment is None else self._at(moment)
         self._step(memory.f, memory.n, L.TICK, 0, 0.0, now, _NOTHING, _NOTHING)
         self._memory = memory
 
@@ -414,7 +419,7 @@ class Knobs:
         *,
         first: int = 0,
         contexts: Sequence[Mapping[str, Any]] | None = None,
-        at: ArrayLike | None = None,
+        at: TimesLike | None = None,
     ) -> list[Setting]:
         """Feed a whole log through the compiled loop and return the settings, one per prediction.
 
@@ -437,11 +442,11 @@ class Knobs:
         rows = [self._settings.features(each, "run") for each in given]
         k = len(self._settings.knobs)
         plays = np.empty(k * values.size)
-        times = self._times.of_events(at, events.size, "run")
+        times, kind = self._times.of_events(at, events.size, "run")
         before = self._memory.twin(self._settings)
         try:
-            if at is not None and (events >= 0).any():  # as live: times of costs alone are not kept
-                self._memory.take_time(self._settings.deadline, is_date=holds_dates(at))
+            if kind and (events >= 0).any():  # as live: times of costs alone are not kept
+                self._memory.take_time(self._settings.deadline, kind)
             self._run(events, values, first, times, np.concatenate([_NOTHING, *rows]), plays)
         except BaseException:
             self._memory = before
@@ -500,7 +505,7 @@ class Knobs:
         settled = int(memory.number(L.SETTLED))
         return KnobsReport(
             **{name: counts[name] for name in ("rounds", "observed", "open", "cancelled", "late")},
-            **{name: counts[name] for name in ("max_delay", "max_backlog")},
+            **{name: counts[name] for name in _LARGEST},
             skipped=counts["skipped"] - settled,
             settled=settled,
             corrected=int(memory.number(L.CORRECTED)),

@@ -24,7 +24,7 @@ from belated.learner.sound import (
     demand,
 )
 from belated.learner.state import Memory, aligned
-from belated.linear.clock import DATES, NUMBERS
+from belated.linear.moments import AWARE
 from belated.linear.timed import TimedMemory
 
 _LARGE = 1e150
@@ -111,16 +111,16 @@ class KnobsMemory(TimedMemory):
         """The latest time that was told."""
         return float(self.f[self.n[N.KEPT_AT] - 1]) if self.has_clock else -math.inf
 
-    def knows_times(self, deadline: float | None, *, is_date: bool) -> bool:
+    def knows_times(self, deadline: float | None, kind: int) -> bool:
         """Tell whether to take a time would change nothing but the clock."""
         has_clock = deadline is None or self.has_clock
-        return has_clock and int(self.n[N.HAS_TIMES]) == self.times_with(is_date=is_date)
+        return has_clock and self.kind_of_times == self.times_with(kind)
 
-    def take_time(self, deadline: float | None, *, is_date: bool) -> None:
+    def take_time(self, deadline: float | None, kind: int) -> None:
         """Remember that times are given, and of what kind; the first starts the clock."""
         if deadline is not None and not self.has_clock:
             self._start_clock(deadline)
-        self.note_time(is_date=is_date)
+        self.n[N.HAS_TIMES] = self.times_with(kind)
 
     def _start_clock(self, deadline: float) -> None:
         """Make room for the time, and for when tickets are due; there is none yet."""
@@ -173,7 +173,7 @@ class KnobsMemory(TimedMemory):
     def _check_clock(self, settings: Settings) -> None:
         """Demand that there is a clock where there must be one, and that nothing is past due."""
         times, deadline = int(self.n[N.HAS_TIMES]), settings.deadline
-        demand(times in (0, NUMBERS, DATES), "the kind of times")
+        demand(0 <= times <= AWARE, "the kind of times")
         demand(not (settings.counts_predictions and times), "the kind of times")
         demand(self.has_clock == (times > 0 and deadline is not None), "the clock")
         demand(not settings.needs_times or self.rounds == 0 or self.has_clock, "the clock")

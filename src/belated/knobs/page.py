@@ -43,7 +43,8 @@ def page_of(knobs: Knobs) -> Page:
         "rounds": f"{report.rounds:,}, of which {report.open:,} wait for their cost",
         "costs": f"{report.observed:,}, {report.corrected:,} of them corrected",
         "without a cost": f"{report.skipped + report.cancelled:,}",
-        "largest delay": counted(report.max_delay, "round"),
+        "largest delay of a cost": counted(report.max_answered_delay, "round"),
+        "longest without a cost": counted(report.max_unanswered_age, "round"),
         "goal": "as small as possible" if report.goal == "min" else "as large as possible",
         "seed": str(settings.seed),
     }

@@ -78,7 +78,9 @@ class KnobsReport:
     setting for all of them would cost; ``contexts`` has the best setting of each. ``exploring`` is
     how much more than the best the plays of the moment are thought to cost, or would while nothing
     is learned, whatever ``max_step`` says. ``settled`` are tickets whose cost was that of silence,
-    or the one so far, when their deadline passed.
+    or the one so far, when their deadline passed. ``max_delay`` is the larger one of
+    ``max_answered_delay``, of rounds whose cost came, and ``max_unanswered_age``, of those that are
+    open or were closed without one.
     ``memories``, ``levels`` and ``features`` are the weights of members by how long costs count,
     by whether blocks of rounds have levels of their own, and by what members look at. ``past`` has
     at most 64 stretches of rounds, all of one length, and what they cost.
@@ -94,6 +96,8 @@ class KnobsReport:
     corrected: int
     tamed: int
     max_delay: int
+    max_answered_delay: int
+    max_unanswered_age: int
     max_backlog: int
     mode: str
     goal: str

@@ -11,7 +11,7 @@ from belated.arrays import Ints
 from belated.errors import BadKey, UnknownTicket
 from belated.learner.given import checked_ticket, whole
 from belated.learner.keys import Key, Keys
-from belated.timeline.columns import is_nothing
+from belated.missing import is_missing
 
 _TEXTS, _NUMBERS = {str}, {int}
 _PLAIN = frozenset({str, int, type(None)})
@@ -137,7 +137,7 @@ def _listed(given: Any) -> list[Any] | None:
         names = given.to_pylist() if hasattr(given, "to_pylist") else list(given)
     if _PLAIN.issuperset(map(type, names)):  # as nearly always
         return names
-    return [None if is_nothing(name) else name for name in names]
+    return [None if is_missing(name) else name for name in names]
 
 
 def _shown(given: Any) -> str:

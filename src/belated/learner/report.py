@@ -65,7 +65,9 @@ class Report:
     came after that and were dropped; answers to forgotten tickets are refused, and not counted.
     Under ``Capacity`` they are the tickets that were lost, and nobody counts answers to these.
     Delays are those that the learner inside saw: a ticket closes when it is given up on.
-    ``total_delay`` and ``max_delay`` count open tickets up to now.
+    ``total_delay`` and ``max_delay`` (the paper's d_tot and d_max) count open tickets up to now.
+    ``max_delay`` is the larger one of ``max_answered_delay``, of tickets with an answer, and
+    ``max_unanswered_age``, of those that are open or were closed without one.
     """
 
     rounds: int
@@ -77,6 +79,8 @@ class Report:
     excess: int
     total_delay: int
     max_delay: int
+    max_answered_delay: int
+    max_unanswered_age: int
     max_backlog: int
     max_dual_delay: int
     rate: float | None
@@ -101,8 +105,9 @@ class Report:
             f"rounds        {self.rounds:>10,}",
             f"observed      {self.observed:>10,}   open {self.open:,}, given up {self.skipped:,} "
             f"(late {self.late:,}), cancelled {self.cancelled:,}",
-            f"total delay   {self.total_delay:>10,}   largest {self.max_delay:,}, "
-            f"largest backlog {self.max_backlog:,}",
+            f"total delay   {self.total_delay:>10,}   largest {self.max_answered_delay:,} with an "
+            f"answer, {self.max_unanswered_age:,} without",
+            f"backlog       {self.max_backlog:>10,}   at most",
             f"rate          {rate:>10}",
         ]
         if self.excess:

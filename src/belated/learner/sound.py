@@ -42,7 +42,7 @@ _NOT_NEGATIVE = (F.ETA, F.SPREAD, F.LEARNED, F.DRIFTED, F.LARGEST)
 COUNTS = (
     *(N.ROUNDS, N.ARRIVED, N.SKIPPED, N.CANCELLED, N.LATE, N.EXCESS, N.SUM_DUAL, N.MAX_DUAL),
     *(N.MAX_DELAY, N.MAX_DUAL_DELAY, N.GHOSTS, N.HOLDING, N.HEAD, N.SPARSE, N.OFFSET, N.CAPACITY),
-    *(N.LAG, N.OPEN_LAGS, N.FORGOTTEN),
+    *(N.LAG, N.OPEN_LAGS, N.FORGOTTEN, N.MAX_LOST),
 )
 _OF_LEARNERS = (*COUNTS, N.SEED_LOW, N.SEED_HIGH, N.STRICT, N.PATIENCE, N.MADE, N.FREE)
 _OF_COPIES = (*COUNTS, N.LINK, N.SEED_HIGH)
@@ -131,7 +131,7 @@ def check_table(memory: Memory, *, learns_late: bool = False) -> None:
     total = count[N.SUM_DUAL]
     demand(count[N.MAX_DUAL] <= total <= arrived * count[N.MAX_DUAL], "sum of dual backlogs")
     demand(0 <= total < _MOST_SUM and memory.total_delay >= 0, "total delay")
-    demand(0 <= count[N.MAX_DELAY] <= rounds, "delays")
+    demand(0 <= count[N.MAX_DELAY] <= rounds and 0 <= count[N.MAX_LOST] <= rounds, "delays")
     demand(0 <= count[N.MAX_DUAL_DELAY] <= arrived, "dual delays")
     demand(0 <= count[N.LAG] <= arrived and 0 <= count[N.OPEN_LAGS] <= rounds, "lags")
 

@@ -214,7 +214,9 @@ class Memory:
             "cancelled": int(n[N.CANCELLED]),
             "late": self.late,
             "total_delay": self.total_delay,
-            "max_delay": max(int(n[N.MAX_DELAY]), self.oldest_age),
+            "max_delay": max(int(n[N.MAX_DELAY]), int(n[N.MAX_LOST]), self.oldest_age),
+            "max_answered_delay": int(n[N.MAX_DELAY]),
+            "max_unanswered_age": max(int(n[N.MAX_LOST]), self.oldest_age),
             "max_backlog": self.max_backlog,
             "max_dual_delay": int(n[N.MAX_DUAL_DELAY]),
         }

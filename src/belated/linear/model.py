@@ -33,23 +33,20 @@ from belated.learner.whole import together
 from belated.linear import events as of_log
 from belated.linear import snapshot
 from belated.linear.answers import Answers, labels_of, number
-from belated.linear.clock import (
-    Duration,
-    Time,
-    holds_dates,
-    is_date,
-)
+from belated.linear.clock import Duration
 from belated.linear.explain import Explanation, explained, names_of
 from belated.linear.features import Features, Hasher
 from belated.linear.given import GivenRows, Many, Row
 from belated.linear.losses import Loss
 from belated.linear.memory import ModelMemory
+from belated.linear.moments import Moment, Time, read_time
 from belated.linear.order import order_of
 from belated.linear.report import LinearReport, report_of
 from belated.linear.settings import Late, Settings, Wait, checked
 from belated.linear.times import NEVER, Times
 from belated.linear.values import VALUES
 from belated.timeline import Timeline
+from belated.timeline.columns import TimesLike
 
 if TYPE_CHECKING:
     from belated.logs.kinds import Kinds
@@ -242,10 +239,6 @@ class LinearModel:
         """Tell whether a ticket, or that of a key, still waits for its label."""
         return self._keys.is_open(ticket, self._memory.is_open)
 
-    def _check_times(self, at: Time | None, deadline: Duration | None) -> None:
-        """Refuse times that ``predict`` would refuse."""
-        self._times.issued(at, deadline)
-
     def answerable(self) -> set[int]:
         """Return the tickets whose label would not be refused: open ones, and some given up on."""
         return self._memory.answerable()
@@ -267,7 +260,8 @@ class LinearModel:
         in the place of the ticket. ``at`` is the time; ``deadline`` is that of this ticket alone.
         """
         issue, keys = self._issue_now, self._keys
-        is_noted = key is not None or at is not None or keys.left is not None
+        moment = None if at is None else read_time(at, "predict")
+        is_noted = key is not None or moment is not None or keys.left is not None
         if issue is not None and not is_noted and deadline is None:
             issued = issue(features)
             if issued is not None:
@@ -282,10 +276,10 @@ class LinearModel:
             raise
         try:
             if is_noted:
-                self._note(key, at)
+                self._note(key, moment)
             now, span = NEVER, NEVER
-            if at is not None or deadline is not None or self._settings.deadline is not None:
-                now, span = self._times.issued(at, deadline)
+            if moment is not None or deadline is not None or self._settings.deadline is not None:
+                now, span = self._times.issued(moment, deadline)
             if features.__class__ is dict:
                 row = self._hasher.entries(features)
             else:
@@ -311,14 +305,14 @@ class LinearModel:
             turn.append(None)
         return forecast if forecast.__class__ is Forecast else _as_tuple(Forecast, forecast)
 
-    def _note(self, key: Key | None, at: Time | None) -> None:
+    def _note(self, key: Key | None, at: Moment | None) -> None:
         """Note what the next ticket leaves to ``Keys.finish``; a key that cannot be is refused."""
         keys, memory = self._keys, self._memory
         if keys.left is not None:
             keys.finish(memory)
         if key is not None:
             keys.check(key, memory.is_open)
-        kind = 0 if at is None else memory.times_with(is_date=is_date(at))
+        kind = 0 if at is None else memory.times_with(at.kind)
         keys.left = key, memory.n.item(N.ROUNDS), kind
 
     def _finish(self) -> None:
@@ -405,7 +399,9 @@ class LinearModel:
                 weight = number(weight, "observe", "weight")
             if weight != 1.0 and self._settings.silence is not None:
                 self._refuse_weight(ticket, label, weight)
-            now = NEVER if at is None else self._times.of(at, "observe")
+            now = NEVER
+            if at is not None:
+                now = self._times.of_answer(read_time(at, "observe"), "observe")
             status = self._observe(*self._arrays, ticket, label, weight, now)
             if status < 0:
                 raise self._answers.refusal(status, ticket, label, weight, "observe")
@@ -454,7 +450,7 @@ class LinearModel:
         return 0.0 if self._settings.silence is None else self._settings.silence
 
     def _revised(self, ticket: int, label: float, at: Time | None, who: str) -> bool:
-        now = self._times.of_answer(at, who)
+        now = self._times.of_answer(read_time(at, who), who)
         status = entries.revise(self._settings.code)(*self._arrays, ticket, label, 1.0, now)
         if status < 0:
             raise self._answers.refusal(status, ticket, label, 1.0, who)
@@ -477,8 +473,9 @@ class LinearModel:
         The clock never goes back; an earlier time changes nothing.
         """
         self._finish()
-        now = self._times.of_tick(at)
-        kind = self._memory.times_with(is_date=is_date(at))
+        moment = read_time(at, "tick")
+        now = self._times.of_tick(moment)
+        kind = self._memory.times_with(0 if moment is None else moment.kind)
         note = operator.setitem, self._memory.n, N.HAS_TIMES, kind
         together((entries.tick(), *self._arrays, now), note)
 
@@ -506,11 +503,12 @@ class LinearModel:
         names = None if keys is None else keys_of(keys, sparse.height, "predict_many")
         if names is not None:
             self._keys.check_many(names, self._memory.is_open, "predict_many")
-        now = self._times.of(at, "predict_many")
+        moment = read_time(at, "predict_many")
+        now = self._times.of(moment, "predict_many")
         begin = self.rounds
         values = np.empty(sparse.height)
         entry = entries.predict_many(self._settings.code)
-        kind = 0 if at is None else self._memory.times_with(is_date=is_date(at))
+        kind = 0 if moment is None else self._memory.times_with(moment.kind)
         self._keys.left = names, begin, kind
         try:
             done = entry(*self._arrays, *sparse, 0, now, NEVER, values)
@@ -577,7 +575,7 @@ class LinearModel:
             raise AlreadyObserved(f"{who(again)}: ticket {wanted[again]} is there twice")
         self._answers.check_known(wanted, who)
         self._answers.check(wanted, labels, weights, who)
-        now = self._times.of_answer(at, "observe_many")
+        now = self._times.of_answer(read_time(at, "observe_many"), "observe_many")
         status = np.empty(wanted.size, dtype=np.int64)
         entry = entries.observe_many(self._settings.code)
         entry(*self._arrays, wanted[order], labels[order], weights[order], now, status)
@@ -596,7 +594,7 @@ class LinearModel:
         *,
         weights: ArrayLike | None = None,
         first: int = 0,
-        at: ArrayLike | None = None,
+        at: TimesLike | None = None,
         deadlines: ArrayLike | None = None,
         keys: Sequence[Key] | None = None,
         progress: Callable[[int], None] | None = None,
@@ -622,14 +620,14 @@ class LinearModel:
         first, begin = operator.index(first), self.rounds
         count = of_log.check_predictions(events, begin, sparse.height)
         observed = self._check_labels(events, first, labels, weights)
-        times = self._times.of_events(at, events.size, "replay")
+        times, kind = self._times.of_events(at, events.size, "replay")
         spans = self._times.spans(deadlines, sparse.height, "replay")
         if keys is not None:
             self._check_keys(keys, sparse.height, observed - begin)
         values = np.empty(count)
         entry = entries.replay(self._settings.code)
         # As live, where the times of labels alone are not kept.
-        kind = 0 if at is None else self._memory.times_with(is_date=holds_dates(at))
+        kind = self._memory.times_with(kind) if kind else 0
         self._keys.left = None, begin, kind
         done = 0
         try:

@@ -38,7 +38,9 @@ class LinearReport:
     so far, also that of silence, became the last word by itself; ``corrected`` counts labels that
     replaced another one, ``tamed`` those that were so far from all others that only a part was
     learned. A ticket that was given up on closes when that happens. ``total_delay`` and
-    ``max_delay`` count open tickets up to now. ``mean_loss`` weighs labels as they were given; it
+    ``max_delay`` count open tickets up to now; ``max_delay`` is the larger one of
+    ``max_answered_delay``, of tickets with a last word, and ``max_unanswered_age``, of those that
+    are open or were closed without one. ``mean_loss`` weighs labels as they were given; it
     is None before the first one. ``by_label`` has the delays of every label that came, from the
     smallest on, where there are at most ten kinds: what comes late may be of another kind than what
     comes soon.
@@ -55,6 +57,8 @@ class LinearReport:
     late: int
     total_delay: int
     max_delay: int
+    max_answered_delay: int
+    max_unanswered_age: int
     max_backlog: int
     max_dual_delay: int
     loss: str
@@ -94,8 +98,9 @@ class LinearReport:
                 f"given up {self.skipped:,} (late {self.late:,}), cancelled {self.cancelled:,}",
                 *self._of_silence(),
                 *self._of_far_labels(),
-                f"total delay   {self.total_delay:>10,}   largest {self.max_delay:,}, "
-                f"largest backlog {self.max_backlog:,}",
+                f"total delay   {self.total_delay:>10,}   largest {self.max_answered_delay:,} with "
+                f"a label, {self.max_unanswered_age:,} without",
+                f"backlog       {self.max_backlog:>10,}   at most",
                 *(str(kind) for kind in self.by_label if len(self.by_label) > 1),
                 f"mean loss     {mean:>10}   {self.loss}",
                 f"experts       {experts}",

@@ -22,9 +22,9 @@ from belated.learner.sound import (
     demand,
 )
 from belated.learner.state import Memory
-from belated.linear.clock import DATES
 from belated.linear.coordinates import Coordinates
 from belated.linear.losses import LOSSES, Loss
+from belated.linear.moments import AWARE
 from belated.linear.settings import Settings
 
 _LARGE_SUM = 1e250  # sums of squares stay below
@@ -85,7 +85,7 @@ def _lengthened(f: Floats) -> Floats:
 def _check_patience(settings: Settings, memory: Memory, fresh: Memory) -> None:
     """Demand that no open ticket should have been given up on."""
     n = memory.n
-    demand(all(n[slot] >= 0 for slot in _COUNTED) and n[N.HAS_TIMES] <= DATES, "counts of labels")
+    demand(all(n[slot] >= 0 for slot in _COUNTED) and n[N.HAS_TIMES] <= AWARE, "counts of labels")
     demand(not (settings.counts_predictions and n[N.HAS_TIMES]), "times")
     demand(n[N.HEARD] <= min(n[N.SETTLED], n[N.SKIPPED]), "counts of labels")
     demand(n[N.SETTLED] <= n[N.ROUNDS], "counts of labels")

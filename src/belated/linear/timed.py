@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from belated.kernels.slots import ints as N
 from belated.learner.state import Memory
-from belated.linear.clock import DATES, NUMBERS
+from belated.linear.moments import NAIVE
 
 
 class TimedMemory(Memory):
@@ -20,12 +20,13 @@ class TimedMemory(Memory):
     @property
     def has_dates(self) -> bool:
         """Whether one of them was a date, so that all are seconds since 1970."""
-        return bool(self.n[N.HAS_TIMES] == DATES)
+        return bool(self.n[N.HAS_TIMES] >= NAIVE)
 
-    def note_time(self, *, is_date: bool) -> None:
-        """Remember that times are given, and of what kind."""
-        self.n[N.HAS_TIMES] = self.times_with(is_date=is_date)
+    @property
+    def kind_of_times(self) -> int:
+        """NUMBERS, NAIVE or AWARE; 0 before the first."""
+        return self.n.item(N.HAS_TIMES)
 
-    def times_with(self, *, is_date: bool) -> int:
+    def times_with(self, kind: int) -> int:
         """Return of what kind times are once one more was given."""
-        return DATES if is_date or self.has_dates else NUMBERS
+        return max(self.kind_of_times, kind)

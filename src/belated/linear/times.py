@@ -15,21 +15,24 @@ from belated.linear.clock import (
     AFTER_DATES,
     SINCE_1970,
     Duration,
-    Time,
     check_seconds,
-    first_of,
     has_unit,
-    holds_dates,
-    is_date,
-    largest_number,
     span_of,
-    time_of,
-    times_of,
 )
 from belated.linear.events import vector
+from belated.linear.moments import AFTER, AWARE, FIRST, NAIVE, NUMBERS, Moment, as_text, read_times
+from belated.missing import is_missing
+from belated.timeline.columns import TimesLike
 
 NEVER = math.nan
 """No time, or no deadline of its own."""
+_ZONES = {NAIVE: "has no time zone", AWARE: "has a time zone"}
+_HAD = {NAIVE: "had none", AWARE: "had one"}
+_REMEDIES = {
+    NAIVE: "give dates without a time zone here too, in the zone of the others, or begin with a "
+    "fresh model and give all dates with one",
+    AWARE: "give the date with its time zone, such as datetime.now(UTC) or '2026-03-01T12:00:00Z'",
+}
 
 
 class Told(Protocol):
@@ -64,8 +67,8 @@ class Clocked(Protocol):
         """Whether times were given."""
 
     @property
-    def has_dates(self) -> bool:
-        """Whether one of them was a date."""
+    def kind_of_times(self) -> int:
+        """NUMBERS, NAIVE or AWARE; 0 before the first."""
 
 
 class Times:
@@ -77,8 +80,10 @@ class Times:
         self._settings = settings
         self._memory = memory
 
-    def issued(self, at: Time | None, deadline: Duration | None) -> tuple[float, float]:
+    def issued(self, at: Moment | None, deadline: Duration | None) -> tuple[float, float]:
         """Return the time of a prediction and the deadline of its ticket."""
+        if is_missing(deadline):
+            deadline = None
         if at is None and deadline is None and self._settings.deadline is None:
             return NEVER, NEVER
         now, span = self.of(at, "predict"), self._span(deadline)
@@ -113,7 +118,7 @@ class Times:
         is_decided = memory.rounds > 0 and not memory.has_times
         return settings.counts_predictions or (is_decided and settings.deadline is not None)
 
-    def of(self, at: Time | None, who: str) -> float:
+    def of(self, at: Moment | None, who: str) -> float:
         """Return a time; NaN where predictions are counted instead."""
         memory = self._memory
         if at is None:
@@ -131,35 +136,52 @@ class Times:
                 "at= from the first prediction on, with a deadline that is not "
                 '{"predictions": n}'
             )
-        value = time_of(at, who)
-        if is_date(at):
-            self.check_date(at, value, who)
+        if at.is_date:
+            self.check_date(at, who)
         else:
-            self._check_number(value, who)
-        return value
+            self._check_number(float(at), who)
+        return float(at)
 
-    def of_tick(self, at: Time) -> float:
+    def of_tick(self, at: Moment | None) -> float:
         """Return the time that a clock is told alone."""
         if at is None:
-            raise ClockError("tick: a time is wanted, got None; nothing has changed")
+            raise ClockError("tick: a time is wanted, got none; nothing has changed")
         return self.of(at, "tick")
 
-    def of_answer(self, at: Time | None, who: str) -> float:
+    def of_answer(self, at: Moment | None, who: str) -> float:
         """Return the time of a label; NaN where none is given, as labels need none."""
         return NEVER if at is None else self.of(at, who)
 
-    def of_events(self, at: ArrayLike | None, events: int, who: str) -> Floats:
-        """Return the times of many events, or one that stands for none."""
-        if at is None:
-            return np.array([self.of(None, who)])
-        times = times_of(at, who)
-        if times.shape != (events,):
-            raise ClockError(f"{who}: {events} events need as many times, got {times.shape}")
-        if events:
-            self.of(first_of(at), who)
-            if self._settings.needs_times or self._memory.has_dates or holds_dates(at):
-                check_seconds(largest_number(at), who)
-        return times
+    def of_events(self, at: TimesLike | None, events: int, who: str) -> tuple[Floats, int]:
+        """Return the times of many events, or one that stands for none; and of what kind they are.
+
+        An event without a time of its own is at the latest time that was given before it.
+        """
+        times, kind, largest = np.empty(0), 0, -math.inf
+        if at is not None:
+            times, kind, largest = read_times(at, who)
+            if times.shape != (events,):
+                raise ClockError(f"{who}: {events} events need as many times, got {times.shape}")
+        if not kind:
+            return (np.array([self.of(None, who)]) if at is None or events else times), 0
+        is_given = ~np.isnan(times)
+        first = int(np.argmax(is_given))
+        self.of(Moment(times[first], kind), who)
+        if self._settings.needs_times or max(kind, self._memory.kind_of_times) > NUMBERS:
+            check_seconds(largest, who)
+        if first > 0:
+            now = self.of(None, who)
+            if math.isnan(now) and self._settings.deadline is not None:
+                raise ClockError(
+                    f"{who}: event {first} is the first with a time, so that those before it are "
+                    "at no time that is known; nothing has changed: give times from the first "
+                    "event on"
+                )
+            times[:first] = now
+        if not is_given.all():
+            latest = np.maximum.accumulate(np.where(is_given, np.arange(events), first))
+            times[first:] = times[latest[first:]]
+        return times, kind
 
     def spans(self, deadlines: ArrayLike | None, rows: int, who: str) -> Floats:
         """Return the deadlines of many rows, or one that stands for that of all."""
@@ -167,7 +189,7 @@ class Times:
             return np.array([NEVER])
         self._span(0.0)
         spans = vector(deadlines, f"{who}: deadlines", rows)
-        if not (spans >= 0.0).all():
+        if not ((spans >= 0.0) | np.isnan(spans)).all():  # NaN is that of all
             raise SpecError(f"{who}: deadlines must be durations of at least 0")
         return spans
 
@@ -182,21 +204,34 @@ class Times:
             )
         return span_of(deadline, "predict: deadline must be a duration of at least 0")
 
-    def check_date(self, at: Time, value: float, who: str) -> None:
-        """Refuse a date where times have been numbers, if those are no seconds since 1970."""
-        memory = self._memory
-        if memory.has_dates or not memory.has_times:
+    def check_date(self, at: Moment, who: str) -> None:
+        """Refuse a date where times have been of another kind that does not go with it."""
+        memory, before = self._memory, self._memory.kind_of_times
+        if before in (0, at.kind):
             return
-        clock = memory.clock
-        if -math.inf < clock < SINCE_1970 <= value or clock >= AFTER_DATES:
+        if before != NUMBERS:
             raise ClockError(
-                f"{who}: {at!r} is a date, and times have been numbers so far, the latest "
+                f"{who}: {as_text(at)} {_ZONES[at.kind]}, and the dates of this model so far "
+                f"{_HAD[before]}{self._latest()}; nothing has changed, as they may be hours apart: "
+                f"{_REMEDIES[before]}"
+            )
+        clock = memory.clock
+        if -math.inf < clock < SINCE_1970 <= at or clock >= AFTER_DATES:
+            raise ClockError(
+                f"{who}: {as_text(at)} is a date, and times have been numbers so far, the latest "
                 f"{clock:.15g}; nothing has changed: give numbers"
             )
 
+    def _latest(self) -> str:
+        """Return the latest date that was given, in words; nothing where it is not kept."""
+        clock = self._memory.clock
+        if not FIRST <= clock < AFTER:
+            return ""
+        return f" (the latest is {as_text(Moment(clock, self._memory.kind_of_times))})"
+
     def _check_number(self, value: float, who: str) -> None:
         """Refuse a number where only seconds since 1970 can be meant, if it is none."""
-        has_dates = self._memory.has_dates
+        has_dates = self._memory.kind_of_times > NUMBERS
         if has_dates and value < SINCE_1970:
             raise ClockError(
                 f"{who}: times have been dates so far, and {value:g} is no number of seconds since "

@@ -16,6 +16,7 @@ from typing import Any, BinaryIO
 from belated.errors import LogError, MissingExtra
 from belated.logs.bad import SHOWN
 from belated.logs.kinds import word
+from belated.logs.sheet_ranges import check_ranges
 from belated.logs.sources import (
     PEEKED,
     ROWS,
@@ -220,6 +221,7 @@ def _excel(name: str, opener: Opener) -> Source:
         raise MissingExtra(
             "python-calamine", extra="excel", where="reading an Excel file"
         ) from None
+    check_ranges(opener.path, name)
     try:
         book = calamine.CalamineWorkbook.from_path(str(opener.path))
         sheets = [(title, _filled(book.get_sheet_by_name(title))) for title in book.sheet_names]

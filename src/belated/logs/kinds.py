@@ -21,7 +21,7 @@ from belated.errors import BadFeatures, LogError
 from belated.logs import dates, numerals
 from belated.logs.numerals import NumberForm
 from belated.logs.zones import to_utc, to_wall
-from belated.timeline.columns import is_nothing
+from belated.missing import is_missing
 
 What = Literal["number", "yes or no", "text", "number and text", "time", "constant", "left out"]
 """What a column can become."""
@@ -118,7 +118,7 @@ class Kind:
 
     def features(self, value: Any) -> dict[str, float | str]:
         """Return the features of one cell; none where it is empty."""
-        if self.what in ("constant", "left out") or is_nothing(value) or self._is_missing(value):
+        if self.what in ("constant", "left out") or is_missing(value) or self._is_missing(value):
             return {}
         if self.what == "text":
             text = word(value)

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from belated.errors import LogError, MissingExtra
-from belated.timeline.columns import is_nothing
+from belated.missing import is_missing
 
 PEEKED = 10_000
 """Rows that are looked at before columns are chosen."""
@@ -237,7 +237,7 @@ def _array(column: Any, name: str) -> Any:
 def listed(items: list[Any]) -> Any:
     """Return Python objects as an array; dates as text, which may have any time zone."""
     pa = arrow("reading a log")
-    items = [None if is_nothing(item) else item for item in items]
+    items = [None if is_missing(item) else item for item in items]
     if any(isinstance(item, date | np.datetime64 | str) for item in items):
         return pa.array([None if item is None else _text(item) for item in items], pa.string())
     if any(isinstance(item, float) for item in items):

@@ -51,6 +51,6 @@ def _times(model: LinearModel, unit: Unit | None) -> str:
     if model.settings.deadline is None:
         return ""
     if model.settings.needs_times:
-        return " With every event give datetimes or seconds since 1970 as at= (no zone: UTC)."
+        return " With every event give seconds since 1970 as at=, or datetimes with a time zone."
     of_unit = "" if unit is None else f" in {unit}"
     return f" With every event give numbers{of_unit}, as the log has them, as at=."

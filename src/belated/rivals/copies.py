@@ -28,7 +28,7 @@ from belated.kernels.slots import code as C
 from belated.kernels.slots import floats as F
 from belated.kernels.slots import ints as N
 from belated.kernels.slots import table as T
-from belated.kernels.tickets import count_arrival
+from belated.kernels.tickets import count_arrival, count_delay
 from belated.learner.program import Program, compile_spec
 from belated.learner.state import Memory
 from belated.reductions import FirstOrder, OnePoint, Reduction, TwoPoint
@@ -96,6 +96,7 @@ def answer_copy(code: Code, s: State, entry: int, number: int, answer: Floats) -
     status = events.observe_ours(code, copy, copy.n[N.ROUNDS] - 1, answer)
     if status >= 0:
         s.n[N.EXCESS] += copy.n[N.EXCESS] - excess
+        count_delay(s, entry, N.MAX_DELAY)
         _close(code, s, entry, copy)
     return status
 
@@ -107,6 +108,7 @@ def cancel_copy(code: Code, s: State, entry: int, number: int) -> int:
     status = events.cancel_ours(code, copy, copy.n[N.ROUNDS] - 1)
     if status >= 0:
         s.n[N.CANCELLED] += 1
+        count_delay(s, entry, N.MAX_LOST)
         _close(code, s, entry, copy)
     return status
 

@@ -20,6 +20,7 @@ from belated.kernels.stamps import stamp
 from belated.kernels.tickets import (
     close_without_answer,
     count_arrival,
+    count_delay,
     has_room,
     locate,
     open_ticket,
@@ -127,6 +128,7 @@ def _observe(s: State, ticket: int, label: float) -> int:
     for i in range(s.z.size):
         total[i] += label * record[i]
     _leave(s, entry)
+    count_delay(s, entry, N.MAX_DELAY)
     s.table[2 * entry + 1] = T.DEAD
     return S.USED
 

@@ -35,7 +35,7 @@ def told(kind: str, event: Event, heard: float) -> float:
         place = _MANY.get(event[0], _ANSWERED)
     if place >= len(event):  # nulls at the end are left out
         return heard
-    at = event[place]
+    at = of.time_in(event[place])
     if at is None or -_SAME < at - heard < _SAME or not SINCE_1970 <= at < AFTER_DATES:
         return heard
     return float(at)

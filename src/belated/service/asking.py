@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any, Literal, NamedTuple, TypedDict, TypeVar, cast
 from urllib.parse import quote
 
 from belated.errors import SpecError
+from belated.missing import is_missing
 from belated.service.retry import Ask, checked_retry_for, new_key
 
 T = TypeVar("T")
@@ -329,8 +330,8 @@ def some(name: str, verb: str, items: list[Item]) -> Ask[list[Item]]:
 
 def given(**members: Any) -> Item:
     """Return the members of a body that are not None."""
-    found = {name: value for name, value in members.items() if value is not None}
-    return {**found, **_times(found)}
+    found = {**members, **_times(members)}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def _times(members: Mapping[str, Any]) -> Item:
@@ -340,16 +341,20 @@ def _times(members: Mapping[str, Any]) -> Item:
     """
     found: Item = {}
     at: Any = members.get("at")
-    if isinstance(at, datetime):
+    if is_missing(at):
+        found["at"] = None
+    elif isinstance(at, date):
         found["at"] = at.isoformat()
     elif type(at).__name__ == "datetime64":
         found["at"] = str(at)
     deadline: Any = members.get("deadline")
-    if isinstance(deadline, timedelta):
+    if is_missing(deadline):
+        found["deadline"] = None
+    elif isinstance(deadline, timedelta):
         found["deadline"] = {"seconds": deadline.total_seconds()}
     elif type(deadline).__name__ == "timedelta64":
         found["deadline"] = {"seconds": float(deadline / type(deadline)(1, "s"))}
-    return found
+    return {name: each for name, each in found.items() if name in members}
 
 
 def named(ticket: str | None, key: Key | None) -> Item:

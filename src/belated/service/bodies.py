@@ -6,12 +6,12 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any, NoReturn
 
-from belated.errors import SpecError
+from belated.errors import ClockError, SpecError
 from belated.learner.keys import Key
 from belated.linear.clock import span_of
+from belated.linear.moments import NUMBERS, Moment, read_time
 from belated.service.limits import Limits
 from belated.service.refusals import Refused
 from belated.store.events import writing
@@ -22,7 +22,7 @@ _ISO = re.compile(
 SECONDS, PREDICTIONS, UNITS = "seconds", "predictions", "units"
 """What deadlines are counted in; the last is the unit of times that were given in Python."""
 _BIG = 1e15
-_LONGEST = 100  # characters of a duration
+_LONGEST = 100  # characters of a time or a duration
 _BLANKS = " \t\n\r"  # of JSON
 _is_finite = math.isfinite
 
@@ -188,21 +188,21 @@ def _in_words(value: str, what: str) -> float:
         ) from None
 
 
-def time(value: Any, what: str) -> float | datetime:
-    """Return a time: seconds since 1970, or a text as ISO 8601 has it."""
+def time(value: Any, what: str) -> Moment | None:
+    """Return a time: seconds since 1970, or a text as ISO 8601 has it; None for null."""
+    if value is None:
+        return None
     if isinstance(value, str):
         try:
-            found = datetime.fromisoformat(value)
-            found.timestamp()
-        except (ValueError, OverflowError):
+            return read_time(value if len(value) <= _LONGEST else "", what)
+        except ClockError:
             raise bad(
                 f"{what} must be seconds since 1970, or a time such as '2026-03-01T12:00:00Z'"
             ) from None
-        return found
     found_number = number(value, what)
     if abs(found_number) >= _BIG:
         raise bad(f"{what} is too far away")
-    return found_number
+    return Moment(found_number, NUMBERS)
 
 
 def row(value: Any, what: str, limits: Limits) -> dict[str, Any] | list[float]:

@@ -98,7 +98,7 @@ class Reader:
         """Return the call that an item stands for, or refuse it."""
         given = bodies.an_object(item, self._members[verb])
         named: dict[str, Any] = {}
-        if "at" in given:
+        if given.get("at") is not None:
             if not may_date:
                 raise Refused(
                     403, "forbidden", "times are those of the server; 'at' needs the scope admin"

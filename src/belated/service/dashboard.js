@@ -157,7 +157,10 @@ function tiles(live, report) {
   if (inner.settled !== undefined) found.push(["settled", inner.settled, "by silence"]);
   if (report.withdrawn) found.push(["never shown", report.withdrawn, ""]);
   if (inner.cancelled) found.push(["cancelled", inner.cancelled, ""]);
-  if (inner.max_delay !== undefined) found.push(["largest delay", inner.max_delay, "predictions"]);
+  if (inner.max_answered_delay !== undefined) {
+    found.push(["largest delay", inner.max_answered_delay, "predictions, of an answer that came"]);
+    found.push(["longest unanswered", inner.max_unanswered_age, "predictions, open or closed without an answer"]);
+  }
   if (report.gain !== null && report.gain !== undefined) {
     found.push(["gain over baseline", report.gain, "predicted, a choice"]);
     found.push(["agrees with baseline", `${Math.round(100 * report.agreement)} %`, `mode: ${report.mode}`]);

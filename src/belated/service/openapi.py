@@ -101,8 +101,9 @@ _OWN = {
 }
 _TIME = {
     "oneOf": [_NUMBER, {"type": "string", "format": "date-time"}],
-    "description": "Needs the scope admin; else it is the clock of the server. Refused where "
-    "deadlines are counted in predictions.",
+    "description": "Needs the scope admin; null or left out it is the clock of the server, in UTC. "
+    "Refused where deadlines are counted in predictions, and without an offset where other times "
+    "of the model have one.",
 }
 _SETTINGS = {
     "type": "object",

@@ -26,6 +26,7 @@ from belated.arrays import Floats, Ints
 from belated.errors import BadFeatures, SnapshotError, StoreDamaged
 from belated.learner.keys import Key, check_key
 from belated.linear.clock import span_of
+from belated.linear.moments import time_of
 from belated.store.database import Row, Saved
 
 PREDICT, OBSERVE, REVISE, ADD, CANCEL, TICK, SHOWN, MODE, PREDICT_MANY, OBSERVE_MANY = range(10)
@@ -37,6 +38,9 @@ NAMES = (
 )
 
 Event = list[Any]
+
+LoggedTime = float | str
+"""A time in the log: a number, or a date as ISO 8601 text where its kind is news to the model."""
 
 _VERSION = 2
 _HEAD = struct.Struct("<BI")
@@ -172,6 +176,15 @@ def span_in(deadline: Any, who: str) -> float | None:
     if deadline is None:
         return None
     return span_of(deadline, f"{who}: deadline must be a duration of at least 0")
+
+
+def time_in(at: LoggedTime | None) -> float | None:
+    """Return a time of the log as a number.
+
+    >>> time_in(86400.5), time_in("1970-01-02T00:00:00.5+00:00"), time_in(None)
+    (86400.5, 86400.5, None)
+    """
+    return time_of(at, "the log") if at.__class__ is str else at  # type: ignore[return-value]
 
 
 def named(ticket: int, name: Key | None) -> int | Key:

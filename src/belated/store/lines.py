@@ -99,7 +99,7 @@ def lines_of(kind: str, event: Event, tickets: Iterator[int]) -> Iterator[Logged
         each = rows if isinstance(rows, list) else _pairs(rows)
         keys = keys_of(kind, event) or repeat(None, rows_in(event))
         for row, key in zip(each, keys, strict=True):
-            yield Logged(0, 0.0, "predict", next(tickets), key=key, at=at, features=row)
+            yield Logged(0, 0.0, "predict", next(tickets), key=key, at=of.time_in(at), features=row)
     elif verb == of.OBSERVE_MANY:
         numbers, labels = of.ints_in(event[1]).tolist(), of.floats_in(event[2]).tolist()
         _, _, _, at, weights = of.padded(event, 5)[:5]
@@ -107,7 +107,7 @@ def lines_of(kind: str, event: Event, tickets: Iterator[int]) -> Iterator[Logged
         counts = nothing if weights is None else of.floats_in(weights).tolist()
         keys = keys_of(kind, event) or repeat(None, len(numbers))
         for ticket, value, key, weight in zip(numbers, labels, keys, counts, strict=True):
-            yield Logged(0, 0.0, "observe", ticket, key, at, value, weight=weight)
+            yield Logged(0, 0.0, "observe", ticket, key, of.time_in(at), value, weight=weight)
     elif verb == of.PREDICT:
         yield predicted(kind, event)._replace(ticket=next(tickets))
     else:
@@ -137,13 +137,15 @@ def predicted(kind: str, event: Event) -> Logged:
     if kind == "Knobs":
         _, setting, key, context, at = of.padded(event, 5)
         played = json.dumps(setting)
-        return Logged(0, 0.0, "predict", key=key, at=at, features=context, action=played)
+        return Logged(
+            0, 0.0, "predict", key=key, at=of.time_in(at), features=context, action=played
+        )
     if kind == "Chooser":
         _, context, action, probability, key, at, _, menu, _, hidden = of.padded(event, 10)
         return Logged(
             *(0, 0.0, "choose"),
             key=key,
-            at=at,
+            at=of.time_in(at),
             features=context,
             action=action,
             probability=probability,
@@ -151,7 +153,7 @@ def predicted(kind: str, event: Event) -> Logged:
             hidden=bool(hidden),
         )
     _, row, key, at = of.padded(event, 4)[:4]
-    return Logged(0, 0.0, "predict", key=key, at=at, features=row)
+    return Logged(0, 0.0, "predict", key=key, at=of.time_in(at), features=row)
 
 
 _ASKED = {"Learner": 1, "Knobs": 2, "Chooser": 4, "LinearModel": 2, "Intervals": 2}
@@ -179,13 +181,13 @@ def done(event: Event) -> Logged:
     if event[0] in (of.OBSERVE, of.REVISE, of.ADD):
         _, ticket, value, key, at, weight = of.padded(event, 6)
         number = None if isinstance(value, str) else value
-        return Logged(0, 0.0, verb, ticket, key=key, at=at, value=number, weight=weight)
+        return Logged(0, 0.0, verb, ticket, key=key, at=of.time_in(at), value=number, weight=weight)
     if event[0] in (of.CANCEL, of.SHOWN):
         _, ticket, key, at = of.padded(event, 4)
-        return Logged(0, 0.0, verb, ticket, key=key, at=at)
+        return Logged(0, 0.0, verb, ticket, key=key, at=of.time_in(at))
     if event[0] == of.PLAYED:
         _, ticket, setting, key = of.padded(event, 4)
         return Logged(0, 0.0, verb, ticket, key=key, action=json.dumps(setting))
     if event[0] == of.TICK:
-        return Logged(0, 0.0, verb, at=event[1])
+        return Logged(0, 0.0, verb, at=of.time_in(event[1]))
     return Logged(0, 0.0, verb, action=event[1] if event[0] == of.MODE else None)

@@ -11,8 +11,9 @@ from belated.decisions.actions import Actions, names_of
 from belated.decisions.settings import Mode
 from belated.errors import AlreadyObserved, BadFeatures, StoreError, UnknownTicket
 from belated.learner.keys import Key
-from belated.linear.clock import Duration, Time
+from belated.linear.clock import Duration
 from belated.linear.features import Features
+from belated.linear.moments import Time
 from belated.store import events as of
 from belated.store.events import Event
 from belated.store.of_linear import own_span, ticked, timed

@@ -19,7 +19,7 @@ from belated.knobs import Knobs, KnobsReport
 from belated.knobs.knobs import Expected, Turn
 from belated.knobs.settings import Setting, Settings
 from belated.learner.keys import Key
-from belated.linear.clock import Time
+from belated.linear.moments import Time
 from belated.store import events as of
 from belated.store.events import Event
 from belated.store.of_linear import ticked, timed

@@ -14,11 +14,12 @@ from belated.errors import AlreadyObserved, UnknownTicket
 from belated.knobs import Knobs
 from belated.learner.keys import Key
 from belated.learner.named import Named, listed_keys, named
-from belated.linear.clock import Duration, Time
+from belated.linear.clock import Duration
 from belated.linear.explain import Explanation
 from belated.linear.features import Features
 from belated.linear.given import Many, Row, refuse_table
 from belated.linear.model import Forecast, LinearModel
+from belated.linear.moments import Time
 from belated.linear.order import order_of
 from belated.linear.report import LinearReport
 from belated.linear.rows import Rows
@@ -309,7 +310,7 @@ def apply(model: LinearModel, event: Event) -> None:
         model.observe_many(heard, of.floats_in(labels), counts, at=at, in_order=True)
 
 
-def timed(model: LinearModel | Knobs, at: float | None, past: Past) -> float | None:
+def timed(model: LinearModel | Knobs, at: of.LoggedTime | None, past: Past) -> of.LoggedTime | None:
     """Return the time of an event for a model of other settings.
 
     Where the log has none and the model needs one, it is when the event was written. A model that
@@ -333,7 +334,9 @@ def _counts(model: LinearModel | Knobs, past: Past) -> bool:
     return past.needs_times or model._times.are_counted
 
 
-def own_span(model: LinearModel, span: float | None, now: float | None, past: Past) -> float | None:
+def own_span(
+    model: LinearModel, span: float | None, now: of.LoggedTime | None, past: Past
+) -> float | None:
     """Return the deadline of one ticket for a model of other settings, at a time of its clock.
 
     One in time says nothing to a model that counts predictions, nor the other way round: then it is

@@ -24,8 +24,8 @@ from belated.files import StrPath
 from belated.intervals import Intervals
 from belated.knobs import Knobs
 from belated.learner.learner import Learner
-from belated.linear.clock import Time, time_of
 from belated.linear.model import LinearModel
+from belated.linear.moments import Time, time_of
 from belated.store.batches import Part
 from belated.store.database import Database, Described, Era, Note, Row, Saved
 from belated.store.entry import Entry, check_rule

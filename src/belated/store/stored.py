@@ -6,7 +6,6 @@ import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from functools import cache
 from inspect import signature
 from time import time
@@ -15,11 +14,13 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 from belated.errors import BelatedError, NotCommitted, SpecError, StoreWarning
 from belated.knobs import Knobs
 from belated.learner.keys import Key
-from belated.linear.clock import Duration, Time, is_date, time_of
+from belated.linear.clock import SINCE_1970, Duration
 from belated.linear.model import LinearModel
+from belated.linear.moments import AWARE, NUMBERS, Moment, Time, as_text, read_time
+from belated.missing import is_missing
 from belated.store.batches import COMMITTED, After, Batch, done
 from belated.store.entry import Entry
-from belated.store.events import CANCEL, Event, encoded, span_in
+from belated.store.events import CANCEL, Event, LoggedTime, encoded, span_in, time_in
 from belated.store.queued import Queued
 
 T = TypeVar("T")
@@ -311,32 +312,49 @@ class StoredModel:
 
     # --- The clock ------------------------------------------------------------------------------
 
-    def _now(self, at: Time | None, who: str) -> float | None:
-        """Return the time of an event; that of the system where the model needs one."""
-        if at is None:
-            return time() if self._entry.needs_times else None
-        return self._told(at, who)
+    def _now(self, at: Time | None, who: str) -> LoggedTime | None:
+        """Return the time of an event as it is logged; that of the system where a model needs one.
 
-    def _tick_at(self, at: Time | None) -> float:
-        """Return the time of a tick; that of the system, which is a date, where none is given."""
-        return self._told(datetime.fromtimestamp(time(), UTC) if at is None else at, "tick")
+        The time of the system is a date with a time zone, UTC, unless times have been numbers.
+        """
+        moment = read_time(at, who)
+        if moment is not None:
+            return self._told(moment, who)
+        if not self._entry.needs_times:
+            return None
+        has_numbers = self._clocked._memory.kind_of_times == NUMBERS
+        return time() if has_numbers else self._told(Moment(time(), AWARE), who)
 
-    def _told(self, at: Time, who: str) -> float:
-        """Return a time as it is logged, where dates are numbers; refuse those among others."""
-        now = time_of(at, who)
-        if is_date(at):
-            self._clocked._times.check_date(at, now, who)
-        return now
+    def _tick_at(self, at: Time | None) -> LoggedTime:
+        """Return the time of a tick as it is logged; that of the system where none is given."""
+        moment = read_time(at, "tick")
+        return self._told(Moment(time(), AWARE) if moment is None else moment, "tick")
+
+    def _told(self, at: Moment, who: str) -> LoggedTime:
+        """Return a time as it is logged; refuse a date that does not go with earlier times.
+
+        A date is logged as a text where the number would not say to the model that it is one. Else
+        it is logged as a number, as dates that the model has seen say what the number is.
+        """
+        if not at.is_date:
+            return float(at)
+        times, memory = self._clocked._times, self._clocked._memory
+        times.check_date(at, who)
+        is_clear = memory.kind_of_times == at.kind and at >= SINCE_1970
+        return float(at) if is_clear else as_text(at)
 
     def _when(
         self, at: Time | None, deadline: Duration | None, who: str
-    ) -> tuple[float | None, float | None]:
+    ) -> tuple[LoggedTime | None, float | None]:
         """Return the time of a prediction and the deadline of its ticket, as they are logged."""
+        if is_missing(deadline):
+            deadline = None
         if at is None and deadline is None and not self._entry.needs_times:
             return None, None
         now, span = self._now(at, who), span_in(deadline, who)
         if deadline is not None:
-            self._clocked._times.check_unit(math.nan if now is None else now, deadline, who)
+            seconds = time_in(now)
+            self._clocked._times.check_unit(math.nan if seconds is None else seconds, deadline, who)
         return now, span
 
     @property

@@ -15,7 +15,7 @@ from belated.errors import StoreError
 from belated.learner.keys import Key, check_key
 from belated.linear.model import LinearModel
 from belated.linear.rows import Rows
-from belated.store.events import OBSERVE, PREDICT, Event
+from belated.store.events import OBSERVE, PREDICT, Event, LoggedTime
 from belated.store.of_linear import apply, row_in
 
 _SHORT = 5000  # events for which it is not worth it, as the loop must be compiled once
@@ -48,7 +48,10 @@ def _end(model: LinearModel, events: list[Event], begin: int) -> int:
             is_plain = True
         else:
             return place
-        is_timed = _time(event) is not None
+        at = _time(event)
+        if at.__class__ is str:  # the first date says of what kind dates are
+            return place
+        is_timed = at is not None
         if has_times is None:
             has_times = is_timed
             if model._memory.has_times and not is_timed:  # the clock stands still, see ``_time``
@@ -58,7 +61,7 @@ def _end(model: LinearModel, events: list[Event], begin: int) -> int:
     return len(events)
 
 
-def _time(event: Event) -> float | None:
+def _time(event: Event) -> LoggedTime | None:
     """Return the time of a prediction or a label, or None where it has none."""
     place = 3 if event[0] == PREDICT else 4
     return event[place] if len(event) > place else None

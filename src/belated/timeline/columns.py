@@ -10,13 +10,14 @@ import math
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import cached_property
-from numbers import Integral, Number
+from numbers import Integral
 from typing import Any, TypeAlias, cast
 
 import numpy as np
 
 from belated.arrays import Array, Bools
 from belated.errors import TimelineError
+from belated.missing import is_missing
 from belated.timeline.clock import EXACT_IN_FLOAT, Clock, gaps
 
 TimesLike: TypeAlias = Any
@@ -141,14 +142,7 @@ def _listed_column(items: list[Any], name: str) -> Column:
 
 def _is_gap(item: Any) -> bool:
     """Whether an object says "never": nothing, or +infinity."""
-    return is_nothing(item) or (isinstance(item, float) and item == math.inf)
-
-
-def is_nothing(item: Any) -> bool:
-    """Whether an object says that there is nothing: None, NaN, NaT, or the NA of pandas."""
-    if item is None or type(item).__name__ == "NAType":
-        return True
-    return isinstance(item, Number | np.datetime64 | date) and bool(item != item)
+    return is_missing(item) or (isinstance(item, float) and item == math.inf)
 
 
 def _is_aware(items: list[Any], name: str) -> bool:

@@ -26,6 +26,7 @@ from belated.kernels.slots import table as T
 from belated.kernels.tickets import (
     close_without_answer,
     count_arrival,
+    count_delay,
     forget_ghosts,
     has_room,
     is_ghost,
@@ -422,6 +423,7 @@ def _told(
     _hear(s, entry, cost, verb == L.OBSERVE)
     if verb == L.OBSERVE:
         count_arrival(of_lags(_NOTHING), s, entry)
+        count_delay(s, entry, N.MAX_DELAY)
         s.table[2 * entry + 1] = T.DEAD
     return S.USED
 

@@ -31,6 +31,7 @@ from belated.kernels.slots import table as T
 from belated.kernels.tickets import (
     close_without_answer,
     count_arrival,
+    count_delay,
     forget_ghosts,
     has_room,
     is_ghost,
@@ -137,6 +138,7 @@ def observe_ours_at(code: Code, s: State, entry: int, ticket: int, answer: Float
     eta = count_step(code, s, entry, cost, norm)
     if moves(code, eta, norm):
         step(of_step(code), s, cost, eta, norm)
+    count_delay(s, entry, N.MAX_DELAY)
     s.table[2 * entry + 1] = T.DEAD
     return S.USED
 

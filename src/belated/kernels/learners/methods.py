@@ -40,6 +40,7 @@ from belated.kernels.slots import table as T
 from belated.kernels.tickets import (
     close_without_answer,
     count_arrival,
+    count_delay,
     has_room,
     is_ghost,
     lay_ghost,
@@ -194,6 +195,7 @@ def observe_at(code: Code, s: State, entry: int, ticket: int, answer: Floats) ->
         lay_ghost(s, entry)
         return S.DROPPED
     count_arrival(of_lags(code), s, entry)
+    count_delay(s, entry, N.MAX_DELAY)
     _learn(code, s, entry, ticket, cost)
     _close(s, entry)
     return S.USED
@@ -225,6 +227,7 @@ def cancel(code: Code, s: State, ticket: int) -> int:
     state = s.table[2 * entry + 1]
     s.table[2 * entry + 1] = seen  # counting needs it, though the method may hold the entry
     count_arrival(of_lags(code), s, entry)
+    count_delay(s, entry, N.MAX_LOST)
     s.table[2 * entry + 1] = state
     s.n[N.CANCELLED] += 1
     _close(s, entry)

@@ -26,7 +26,7 @@ from belated.kernels.slots import floats as F
 from belated.kernels.slots import ints as N
 from belated.kernels.slots import kinds as K
 from belated.kernels.slots import table as T
-from belated.kernels.tickets import count_arrival, squeeze, tail
+from belated.kernels.tickets import count_arrival, count_delay, squeeze, tail
 
 STREAM = 33  # second word of the counter, beside those of directions, losses and choosers
 _MASK = 0xFFFFFFFF
@@ -139,6 +139,7 @@ count_weight = switch(
 def lose(code: Code, s: State, entry: int) -> None:
     """Track a ticket no longer: nothing is fed in its place, as others weigh more instead."""
     count_arrival(code, s, entry)
+    count_delay(s, entry, N.MAX_LOST)
     s.n[N.SKIPPED] += 1
     s.table[2 * entry + 1] = T.DEAD
 

@@ -46,6 +46,7 @@ from belated.kernels.slots import table as T
 from belated.kernels.tickets import (
     close_without_answer,
     count_arrival,
+    count_delay,
     forget_oldest,
     has_room,
     is_ghost,
@@ -306,6 +307,7 @@ def observe(
     if is_last:
         s.n[N.POOL_LIVE] -= int(s.kept[record + lm.PAIRS])
         count_arrival(of_lags(_NOTHING), s, entry)
+        count_delay(s, entry, N.MAX_DELAY)
         s.table[2 * entry + 1] = T.DEAD
     if not code[lm.SILENT]:
         look_after(of_loss(code), s)

@@ -1,0 +1,136 @@
+"""The used ranges of the sheets of an Excel file, read before any table is made of them.
+
+A reader makes a table of the whole range between the first and the last filled cell, so that a
+single cell in the last corner asks for 17 billion cells. That allocation cannot be refused later:
+it ends the process.
+"""
+
+from __future__ import annotations
+
+import lzma
+import struct
+import zipfile
+import zlib
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import IO
+from xml.parsers import expat
+
+from belated.errors import LogError
+
+MOST_CELLS = 50_000_000
+"""Cells of the used range of a sheet; a reader takes about 32 bytes for each."""
+_PIECE = 1 << 16
+_VALUES = frozenset({"v", "is"})  # the elements of a cell that make it a filled one
+# What a damaged, encrypted or other archive raises; the reader of the workbook reports it.
+_UNREADABLE = (
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, OSError, EOFError),
+    *(NotImplementedError, RuntimeError, struct.error),
+)
+
+
+def check_ranges(path: Path, name: str) -> None:
+    """Refuse a workbook in XML with a sheet whose used range is too large; others are not read."""
+    with suppress(*_UNREADABLE), zipfile.ZipFile(path) as archive:
+        for member in archive.infolist():
+            with suppress(*_UNREADABLE), archive.open(member) as file:
+                _Range().read(file, name, member.filename)
+
+
+class _NotASheetError(Exception):
+    """Raised by the first element of a part that is no sheet."""
+
+
+class _Range:
+    """The range of the filled cells of one sheet."""
+
+    __slots__ = ("_is_first", "_place", "_reference", "columns", "rows")
+
+    def __init__(self) -> None:
+        self._is_first = True
+        self._reference: str | None = None
+        self._place = (0, 0)  # row and column of the latest cell, where it does not say them
+        self.rows = self.columns = (1, 0)
+
+    def read(self, file: IO[bytes], name: str, part: str) -> None:
+        """Read a part of an archive to its end, unless it is no sheet, or its range too large."""
+        parser = expat.ParserCreate()
+        parser.StartElementHandler = self._begin
+        with suppress(expat.ExpatError, _NotASheetError):
+            while piece := file.read(_PIECE):
+                parser.Parse(piece)
+                self._check(name, part)
+
+    def _begin(self, element: str, attributes: dict[str, str]) -> None:
+        kind = element.rpartition(":")[2] if ":" in element else element
+        if kind in _VALUES:
+            self._add(*self._placed())
+        elif kind == "c":
+            row, column = self._place
+            self._place, self._reference = (row, column + 1), attributes.get("r")
+        elif kind == "row":
+            number = attributes.get("r", "")
+            self._place = int(number) if number.isdecimal() else self._place[0] + 1, 0
+        elif self._is_first and kind != "worksheet":
+            raise _NotASheetError(element)
+        self._is_first = False
+
+    def _placed(self) -> tuple[int, int]:
+        """Return row and column of the latest cell."""
+        text = self._reference
+        if text is not None:
+            letters = text.rstrip("0123456789")
+            if 0 < len(letters) <= 3 and 0 < len(text) - len(letters) <= 7:
+                self._place, self._reference = (int(text[len(letters) :]), _number(letters)), None
+        return self._place
+
+    def _add(self, row: int, column: int) -> None:
+        """Add a filled cell to the range."""
+        (first, last), (left, right) = self.rows, self.columns
+        if first <= row <= last and left <= column <= right:
+            return
+        if last < first:
+            first = last = row
+            left = right = column
+        self.rows = min(first, row), max(last, row)
+        self.columns = min(left, column), max(right, column)
+
+    def _check(self, name: str, part: str) -> None:
+        """Refuse a range that is too large."""
+        (first, last), (left, right) = self.rows, self.columns
+        height, width = last - first + 1, right - left + 1
+        if height * width > MOST_CELLS:
+            corners = f"{_letters(left)}{first} to {_letters(right)}{last}"
+            raise LogError(
+                f"logs: {name}: the filled cells of {part} reach from {corners}, which is a table "
+                f"of {height:,} rows by {width:,} columns, {height * width:,} cells; at most "
+                f"{MOST_CELLS:,} cells are read. Delete the cells that stand far from the table, "
+                "or save the table as CSV"
+            )
+
+
+@cache
+def _number(letters: str) -> int:
+    """Return the number of a column.
+
+    >>> _number("A"), _number("XFD")
+    (1, 16384)
+    """
+    number = 0
+    for letter in letters.upper():
+        number = 26 * number + ord(letter) - 64
+    return number
+
+
+def _letters(number: int) -> str:
+    """Undo ``_number``.
+
+    >>> _letters(1), _letters(27), _letters(16384)
+    ('A', 'AA', 'XFD')
+    """
+    name = ""
+    while number > 0:
+        number, letter = divmod(number - 1, 26)
+        name = chr(65 + letter) + name
+    return name

@@ -1,0 +1,356 @@
+"""Times as users give them: with and without a time zone, as texts, and none at all.
+
+Dates without a zone are taken for UTC. Beside dates with one they may be hours off, so that answers
+would be dropped as late and nothing would say why: every model refuses the second kind.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import belated as bl
+from belated.errors import BelatedError, ClockError
+from belated.linear.moments import AWARE, NAIVE, NUMBERS, as_text, read_time, read_times
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+PLAIN = NOON.replace(tzinfo=None)
+MINUTE = timedelta(minutes=1)
+ONE = {"price": (0.0, 1.0)}
+
+KINDS: dict[str, Callable[[], Any]] = {
+    "LinearModel": lambda: bl.LinearModel(bits=4, deadline="1h"),
+    "Intervals": lambda: bl.Intervals(bl.LinearModel(bits=4, deadline="1h")),
+    "Chooser": lambda: bl.Chooser(["a", "b"], bits=4, silence=0.0, deadline="1h"),
+    "Knobs": lambda: bl.Knobs(ONE, silence=0.0, deadline="1h"),
+}
+UNTIMED: dict[str, Callable[[], Any]] = {
+    "LinearModel": lambda: bl.LinearModel(bits=4),
+    "Intervals": lambda: bl.Intervals(bl.LinearModel(bits=4)),
+    "Chooser": lambda: bl.Chooser(["a", "b"], bits=4),
+    "Knobs": lambda: bl.Knobs(ONE),
+}
+
+
+def ask(model: Any, **times: Any) -> int:
+    """Ask a model for a prediction, a choice or a setting; return the ticket."""
+    if hasattr(model, "choose"):
+        return int(model.choose({"x": 1.0}, **times).ticket)
+    if hasattr(model, "best"):
+        return int(model.predict(**times).ticket)
+    return int(model.predict({"x": 1.0}, **times).ticket)
+
+
+def verbs(model: Any) -> list[Callable[[Any], Any]]:
+    """Return all ways to tell a model the time."""
+    found: list[Callable[[Any], Any]] = [
+        lambda at: ask(model, at=at),
+        lambda at: model.observe(0, 1.0, at=at),
+        model.tick,
+    ]
+    if hasattr(model, "revise"):
+        found.append(lambda at: model.revise(0, 1.0, at=at))
+    if hasattr(model, "predict_many"):
+        found.append(lambda at: model.predict_many([{"x": 1.0}], at=at))
+        found.append(lambda at: model.observe_many([0], [1.0], at=at))
+    if hasattr(model, "replay"):
+        found.append(lambda at: model.replay([{"x": 1.0}], [], [model.rounds], at=[at]))
+    if hasattr(model, "run"):
+        found.append(lambda at: model.run([model.rounds], [0.0], at=[at], first=model.rounds))
+    if hasattr(model, "choose"):
+        found.append(lambda at: model.choose({"x": 1.0}, at=at, shown=False))
+    return found
+
+
+# ---- with and without a time zone --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("made", [KINDS, UNTIMED], ids=["deadline", "no deadline"])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("first", "second", "says"),
+    [
+        (NOON, PLAIN + MINUTE, r"2026-03-01T12:01:00 has no time zone, and .* so far had one"),
+        (PLAIN, NOON + MINUTE, r"12:01:00\+00:00 has a time zone, and .* so far had none"),
+        ("2026-03-01T12:00Z", "2026-03-01T12:01", r"has no time zone, and .* so far had one"),
+        ("2026-03-01", pd.Timestamp(NOON), r"has a time zone, and .* so far had none"),
+        (NOON, np.datetime64("2026-03-01T12:01"), r"has no time zone, and .* so far had one"),
+    ],
+)
+def test_dates_of_both_kinds_in_one_model(
+    made: Any, kind: str, first: Any, second: Any, says: str
+) -> None:
+    """The error has what was seen before and what came now, and nothing has changed."""
+    model = made[kind]()
+    ask(model, at=first)
+    model = type(model).restore(model.snapshot())  # which remembers
+    before = model.snapshot()
+    for verb in verbs(model):
+        with pytest.raises(ClockError, match=says) as error:
+            verb(second)
+        assert "nothing has changed" in str(error.value)
+        assert model.snapshot() == before
+    for verb in verbs(model):
+        verb(NOON.timestamp() + 120.0)  # seconds since 1970 go with both
+        break
+    ask(model, at=first)
+
+
+def test_a_date_that_is_hours_off_says_what_to_do() -> None:
+    """It was taken for UTC, and the conversion was dropped as late."""
+    model = bl.LinearModel("logistic", silence=0, deadline="1h")
+    berlin = timezone(timedelta(hours=1))
+    ticket = model.predict({"x": 1.0}, at=datetime(2026, 3, 1, 12, tzinfo=berlin)).ticket
+    with pytest.raises(ClockError, match=r"the latest is 2026-03-01T11:00:00\+00:00.*give the dat"):
+        model.observe(ticket, 1, at=datetime(2026, 3, 1, 12, 30))
+    assert model.observe(ticket, 1, at=datetime(2026, 3, 1, 12, 30, tzinfo=berlin))
+    other = bl.LinearModel("logistic", silence=0, deadline="1h")
+    ticket = other.predict({"x": 1.0}, at=datetime(2026, 3, 1, 12)).ticket
+    with pytest.raises(ClockError, match=r"give dates without a time zone here too"):
+        other.observe(ticket, 1, at=NOON)
+    assert other.observe(ticket, 1, at=datetime(2026, 3, 1, 12, 30))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_numbers_before_a_date_say_nothing_of_a_zone(kind: str) -> None:
+    model = KINDS[kind]()
+    ask(model, at=NOON.timestamp())
+    ask(model, at=PLAIN)
+    with pytest.raises(ClockError, match="has a time zone"):
+        ask(model, at=NOON)
+
+
+def test_dates_of_both_kinds_in_one_column() -> None:
+    model = bl.LinearModel(bits=4, deadline="1h")
+    with pytest.raises(ClockError, match=r"has a time zone and .* has none; nothing has changed"):
+        model.replay([[1.0]] * 2, [], [0, 1], at=np.array([NOON, PLAIN]))
+    assert model.rounds == 0
+    stamps = pd.Series(pd.to_datetime(["2026-03-01T12:00", "2026-03-01T12:01"]))
+    for zoned in (stamps.dt.tz_localize("Asia/Tokyo"), pl.Series([NOON, NOON + MINUTE])):
+        begun = model.fresh()
+        begun.replay([[1.0]] * 2, [], [0, 1], at=zoned)
+        for column in (stamps, stamps.to_numpy(), pl.Series([PLAIN, PLAIN])):
+            with pytest.raises(ClockError, match="has no time zone"):
+                begun.replay([[1.0]] * 2, [], [2, 3], at=column)
+
+
+def test_a_column_with_a_zone_is_what_its_dates_are_one_by_one() -> None:
+    dates = [NOON + i * MINUTE for i in range(3)]
+    live = bl.LinearModel(bits=4, deadline="1h")
+    for at in dates:
+        live.predict([1.0], at=at)
+    for column in (dates, pd.Series(dates), pl.Series(dates), [each.isoformat() for each in dates]):
+        batch = live.fresh()
+        batch.replay([[1.0]] * 3, [], [0, 1, 2], at=column)
+        assert batch.snapshot() == live.snapshot()
+
+
+# ---- stored models -----------------------------------------------------------------------------
+
+
+def create(store: Any, kind: str) -> Any:
+    """Put a new model into a store."""
+    return store.model("m", KINDS[kind]())
+
+
+@pytest.mark.parametrize("snapshots", [1, 10**6], ids=["from snapshots", "from the log"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_store_remembers_of_what_kind_dates_were(
+    kind: str, snapshots: int, tmp_path: Path
+) -> None:
+    with bl.open(tmp_path / "s.db", snapshot_every=snapshots) as store:
+        model = create(store, kind)
+        ask(model, at=NOON)
+        ask(model, at=NOON + MINUTE)
+        live = model.snapshot()
+    with bl.open(tmp_path / "s.db", snapshot_every=snapshots) as store:
+        model = store.model("m")
+        assert model.snapshot() == live
+        with pytest.raises(ClockError, match="has no time zone"):
+            ask(model, at=PLAIN)
+        assert model.snapshot() == live
+        assert [line.at for line in store.log("m")] == [NOON.timestamp(), NOON.timestamp() + 60.0]
+
+
+def test_what_is_live_and_what_is_stored_are_the_same(tmp_path: Path) -> None:
+    """Also to the nanosecond, and before 1973, where seconds are fewer than a number would need."""
+    times: list[Any] = [
+        np.datetime64("1971-01-01T00:00:00.123456789"),
+        np.datetime64("1971-01-02T00:00:00.000000001"),
+        "1972-01-01T00:00:00.987654321",
+        np.datetime64("2026-03-01T12:00:00.123456789"),
+        PLAIN + MINUTE,
+    ]
+    live = bl.LinearModel(bits=4, deadline="1h")
+    with bl.open(tmp_path / "s.db") as store:
+        model = store.model("m", live.fresh())
+        for at in times:
+            live.predict({"x": 1.0}, at=at)
+            model.predict({"x": 1.0}, at=at)
+        assert model.snapshot() == live.snapshot()
+    with bl.open(tmp_path / "s.db") as store:
+        assert store.model("m").snapshot() == live.snapshot()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_clock_of_a_store_has_a_time_zone(kind: str, tmp_path: Path) -> None:
+    """Where predictions are given the time of the system, local dates would be hours off."""
+    with bl.open(tmp_path / "s.db") as store:
+        model = create(store, kind)
+        ticket = ask(model)
+        with pytest.raises(ClockError, match="has no time zone"):
+            model.observe(ticket, 1.0, at=PLAIN)
+        local = store.model("local", KINDS[kind]())
+        ask(local, at=PLAIN)
+        with pytest.raises(ClockError, match="has a time zone"):
+            local.tick()
+
+
+def test_long_logs_with_dates_are_replayed(tmp_path: Path) -> None:
+    """The first date is applied alone, and the others at once."""
+    with bl.open(tmp_path / "s.db", snapshot_every=10**6) as store:
+        model = store.model("m", bl.LinearModel(bits=4, deadline="1h"))
+        calls: list[Any] = []
+        for i in range(3000):
+            at = NOON + i * timedelta(seconds=1)
+            calls += [
+                ("predict", {"features": {"x": 1.0}, "at": at}),
+                ("observe", {"ticket": i, "label": float(i % 2), "at": at}),
+            ]
+        model.many(calls)
+        live = model.snapshot()
+    with bl.open(tmp_path / "s.db") as store:
+        assert store.model("m").snapshot() == live
+
+
+# ---- nothing, and texts ------------------------------------------------------------------------
+
+NOTHING = [None, math.nan, pd.NaT, pd.NA, np.datetime64("NaT"), np.float32("nan")]
+
+
+@pytest.mark.parametrize("nothing", NOTHING, ids=repr)
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_time_is_no_time(kind: str, nothing: Any) -> None:
+    for made in (KINDS, UNTIMED):
+        said, left_out = made[kind](), made[kind]()
+        for model, at in ((said, {"at": nothing}), (left_out, {})):
+            ask(model, at=NOON)
+            ask(model, **at)
+            model.observe(0, 1.0, **at)
+        assert said.snapshot() == left_out.snapshot()
+        with pytest.raises(ClockError, match="tick: a time is wanted"):
+            said.tick(nothing)
+    with pytest.raises(ClockError, match="at= is needed"):
+        ask(KINDS[kind](), at=nothing)
+
+
+@pytest.mark.parametrize("nothing", [*NOTHING, np.timedelta64("NaT")], ids=repr)
+def test_no_deadline_is_that_of_the_model(nothing: Any) -> None:
+    for kind in ("LinearModel", "Chooser"):
+        for made in (KINDS, UNTIMED):
+            said, left_out = made[kind](), made[kind]()
+            ask(said, at=NOON, deadline=nothing)
+            ask(left_out, at=NOON)
+            assert said.snapshot() == left_out.snapshot()
+    hidden = KINDS["Chooser"]()
+    ticket = hidden.choose({"x": 1.0}, at=NOON, deadline=nothing, shown=False).ticket
+    hidden.shown(ticket, at=NOON)
+    batch, live = KINDS["LinearModel"](), KINDS["LinearModel"]()
+    batch.replay([{"x": 1.0}] * 2, [], [0, 1], at=[NOON, NOON], deadlines=[60.0, math.nan])
+    live.predict({"x": 1.0}, at=NOON, deadline=60.0)
+    live.predict({"x": 1.0}, at=NOON)
+    assert batch.snapshot() == live.snapshot()
+
+
+@pytest.mark.parametrize("kind", ["LinearModel", "Knobs"])
+@pytest.mark.parametrize("column", [list, pd.Series, lambda at: np.array(at, "M8[us]")])
+def test_events_without_a_time_in_a_column(kind: str, column: Any) -> None:
+    """They are at the latest time before them, as they are live."""
+    at = [PLAIN, None, PLAIN + MINUTE, None, None]
+    events = [0, 1, 2, ~0, 3]
+    live, batch = KINDS[kind](), KINDS[kind]()
+    for event, when in zip(events, at, strict=True):
+        if event < 0:
+            live.observe(~event, 1.0, at=when)
+        else:
+            ask(live, at=when)
+    if kind == "Knobs":
+        batch.run(events, [1.0] * 4, at=column(at))
+    else:
+        batch.replay([{"x": 1.0}] * 4, [1.0] * 4, events, at=column(at))
+    assert batch.snapshot() == live.snapshot()
+    fresh, late = KINDS[kind](), column([None, *at[:2]])
+    with pytest.raises(ClockError, match="at= is needed"):
+        fresh.run([0, 1, 2], [1.0] * 3, at=late) if kind == "Knobs" else fresh.replay(
+            [{"x": 1.0}] * 3, [], [0, 1, 2], at=late
+        )
+    counts = bl.LinearModel(bits=4, deadline=9)
+    with pytest.raises(ClockError, match="event 1 is the first with a time"):
+        counts.replay([[1.0]] * 2, [], [0, 1], at=column([None, PLAIN]))
+    counts.replay([[1.0]] * 2, [], [0, 1], at=column([None, None]))
+    assert counts.rounds == 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_texts_are_times(kind: str) -> None:
+    for text, meant in (
+        ("2026-03-01T12:00:00Z", NOON),
+        ("2026-03-01T13:00+01:00", NOON),
+        ("2026-03-01T12:00:00.250000+00:00", NOON + timedelta(milliseconds=250)),
+        ("2026-03-01 12:00", PLAIN),
+        ("2026-03-01", datetime(2026, 3, 1)),
+        (date(2026, 3, 1), datetime(2026, 3, 1)),
+    ):
+        written, plain = KINDS[kind](), KINDS[kind]()
+        for model, at in ((written, text), (plain, meant)):
+            ask(model, at=at)
+            model.tick(at)
+        assert written.snapshot() == plain.snapshot()
+        for wrong in ("yesterday", "", "12.5", "2026-02-30", "2026-03-01T12:00:00Zulu"):
+            with pytest.raises(ClockError, match="is no time; as a text it is one of ISO 8601"):
+                ask(written, at=wrong)
+        assert written.snapshot() == plain.snapshot()
+
+
+def test_a_date_as_text_is_the_same_moment() -> None:
+    draw = np.random.default_rng(1)
+    for seconds in [*draw.uniform(-3e9, 9e9, 300), *draw.uniform(1.0, 9.0, 50)]:
+        for zone in (UTC, None):
+            at = read_time(datetime.fromtimestamp(0, UTC).replace(tzinfo=zone), "test")
+            assert at is not None
+            moment = type(at)(seconds, at.kind)
+            again = read_time(as_text(moment), "test")
+            assert again is not None
+            assert (again, again.kind) == (moment, moment.kind)
+
+
+def test_columns_of_any_type() -> None:
+    seconds = NOON.timestamp()
+    for column, kind in (
+        ([NOON, None], AWARE),
+        (pd.Series([NOON, None]), AWARE),
+        (pd.Series([pd.Timestamp(NOON), pd.NA], dtype=object), AWARE),
+        (pl.Series([NOON, None]), AWARE),
+        (pl.Series([PLAIN, None]), NAIVE),
+        (np.array([PLAIN, None]), NAIVE),
+        (["2026-03-01T12:00", None], NAIVE),
+        (pd.Series(["2026-03-01T12:00Z", None]), AWARE),
+        ([seconds, math.nan], NUMBERS),
+        (pd.Series([int(seconds), None], dtype="Int64"), NUMBERS),
+    ):
+        times, found, largest = read_times(column, "test")
+        np.testing.assert_array_equal(times, [seconds, math.nan])
+        assert found == kind
+        assert largest == (seconds if kind == NUMBERS else -math.inf)
+    assert read_times([None, pd.NaT], "test")[1] == 0
+    for wrong in ([math.inf], ["noon"], [True], [np.datetime64(10**6, "Y")], [10**400]):
+        with pytest.raises(BelatedError):
+            read_times(wrong, "test")
