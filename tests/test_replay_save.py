@@ -191,7 +191,7 @@ def test_counts_since_1970_go_on_as_dates(
     words += ["--silence", "0", "--deadline", "4d", "--loss", "logistic", "--key", "order"]
     part = written(tmp_path / "half.csv", counted(until(yes, half), unit))
     assert cli.main(["replay", str(part), *words, "--no-page", "--save", str(file)]) == 0
-    assert "give datetimes or seconds since 1970 as at=" in capsys.readouterr().out
+    assert "give seconds since 1970 as at=" in capsys.readouterr().out
     model = bl.LinearModel.load(file)
     assert (model.settings.needs_times, model.settings.deadline) == (True, 4 * 86_400.0)
     first = len(until(yes, half))

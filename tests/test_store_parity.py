@@ -25,7 +25,7 @@ KINDS: dict[type, tuple[type, set[str]]] = {  # what is left out; docs/store.md 
 }
 OWN = {  # what a store adds
     *("begin", "begin_many", "many"),
-    *("held", "read", "state", "tail", "history"),
+    *("held", "read", "state", "tail", "history", "try_lock", "unlock"),
     *("kind", "name", "number"),
 }
 DOCUMENT = Path(__file__).parents[1] / "docs" / "store.md"
