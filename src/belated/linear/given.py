@@ -65,7 +65,13 @@ class GivenRows:
             return self.hasher.entries(features)
         if isinstance(features, tuple):
             return _pair(features)
-        values = numbers(features, "features: a vector must be numbers", BadFeatures)
+        values: Any = features
+        if (
+            values.__class__ is not np.ndarray
+            or values.dtype is not _FLOAT
+            or not values.flags.carray
+        ):
+            values = numbers(features, "features: a vector must be numbers", BadFeatures)
         if values.ndim != 1:
             raise BadFeatures(
                 "features: a row is a dict, a pair (indices, values) or a vector; got shape "

@@ -188,13 +188,7 @@ def _weigh(s: State, record: int, g: float) -> None:
 
 @leaf
 def learn(
-    code: Code,
-    s: State,
-    c: Ints,
-    pool: Floats,
-    record: int,
-    y: float,
-    weight: float,
+    code: Code, s: State, c: Ints, pool: Floats, record: int, y: float, weight: float
 ) -> None:
     """Let every expert take its step at its current weights; the row counts as open no longer."""
     f = s.f
@@ -278,7 +272,8 @@ def _laid_out(s: State, c: Ints, pairs: Floats) -> Laid:
 @leaf
 def _present(f: Floats, c: Ints, row: Laid, sign: float) -> Said:
     """Return what the experts predict now; the row is taken in or out of the open ones."""
-    said = _nothing_said(f)
+    base = float(f[lm.BASE])
+    said = Said(four_sums(base), base, base)
     j = 0
     while j < row.entries:
         if sign < 0.0:
@@ -295,12 +290,6 @@ def _present(f: Floats, c: Ints, row: Laid, sign: float) -> Said:
         )
         j += e.taken
     return said
-
-
-@leaf
-def _nothing_said(f: Floats) -> Said:
-    base = float(f[lm.BASE])
-    return Said(four_sums(base), base, base)
 
 
 @leaf
@@ -405,7 +394,8 @@ def _step(f: Floats, c: Ints, row: Laid, step: Four, g: Four, weight: float) -> 
         if weight > 0.0:
             _, seen = columns(c, e.rows, lm.CENTRE_AT)
             average, energies = columns(c, e.rows, lm.AVERAGE_AT)
-            mean = _with_mean(lower(average), counted(seen), lower(second))
+            mean = lower(average)
+            mean = mean + 2.0 / (counted(seen) + 1.0) * (lower(second) - mean)
             put_columns(c, e.rows, lm.AVERAGE_AT, with_lower(average, mean), energies)
         j += e.taken
 
@@ -416,12 +406,6 @@ def unlearn(row: Ints) -> None:
     put_bits(row, lm.CENTRE, bits(row, lm.CENTRE) & ~LOW)
     for word in range(lm.FRACTION, lm.WORDS):
         put_number(row, word, 0.0)
-
-
-@leaf
-def _with_mean(mean: Lanes, seen: Lanes, w: Lanes) -> Lanes:
-    """Let weights of the third scale count in their means."""
-    return mean + 2.0 / (seen + 1.0) * (w - mean)
 
 
 @leaf
@@ -437,15 +421,7 @@ def coin_of(row: Ints) -> float:
 
 
 @leaf
-def _bet(
-    c: Ints,
-    e: Entries,
-    bets: Bits,
-    wealth: Bits,
-    z: Lanes,
-    coin: Lanes,
-    unit: float,
-) -> None:
+def _bet(c: Ints, e: Entries, bets: Bits, wealth: Bits, z: Lanes, coin: Lanes, unit: float) -> None:
     """One round of the coins, whose weights are ``coin``, on coordinates with gradients z.
 
     won = max((V - S / 4) L - z w, 0); L = max(L, |z|); G += |z|; theta -= z;

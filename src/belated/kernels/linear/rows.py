@@ -231,24 +231,6 @@ def ask(c: Ints, index: int) -> None:
     prefetch(c, index * lm.ROW)
 
 
-@leaf
-def keep(row: Ints, four: Floats) -> None:
-    """Keep what a prediction changes of a coordinate."""
-    four[0] = float_of(bits(row, lm.CENTRE))
-    four[1] = count(row, lm.SEEN)
-    four[2] = number(row, lm.VARIANCE)
-    four[3] = count(row, lm.OPEN)
-
-
-@leaf
-def put_back(row: Ints, four: Floats) -> None:
-    """Undo a prediction."""
-    put_bits(row, lm.CENTRE, bits_of(four[0]))
-    put_count(row, lm.SEEN, int(four[1]))
-    put_number(row, lm.VARIANCE, four[2])
-    put_count(row, lm.OPEN, int(four[3]))
-
-
 # --- The pool -------------------------------------------------------------------------------------
 
 

@@ -34,28 +34,25 @@ def note_first(s: State, y: float, weight: float, is_last: bool) -> None:
 
 @leaf
 def look_back(code: Code, s: State, c: Ints, y: float) -> None:
-    """With the sixth label, look for a slip among those before it."""
+    """With the sixth label, look for a slip among those before it; if there is one, begin anew.
+
+    The first labels are counted again, the slip no farther out than it may be.
+    """
     which = slipped(code, s.f, y)
     if which >= 0:
-        s.f[lm.TAMED] += 1.0
-        _recount(code, s, which, y)
+        f = s.f
+        f[lm.TAMED] += 1.0
+        mean, reach = of_others(f, which, y)
+        slip = f[lm.FIRST + 2 * which]
+        f[lm.FIRST + 2 * which] = min(max(slip, mean - reach), mean + reach)
+        f[lm.COUNT], f[lm.MEAN], f[lm.SPREAD], f[lm.SUM], f[lm.LABELS] = 0.0, 0.0, 0.0, 0.0, 0.0
+        for i in range(lm.FIRST_LABELS):
+            count_label(code, f, f[lm.FIRST + 2 * i], f[lm.FIRST + 2 * i + 1])
         for i in range(s.n[N.COORDINATES] + 1):
             row = row_of(c, i)
             if count(row, lm.SEEN) > 0:
                 unlearn(row)
         reset_expert_losses(s)
         for k in range(lm.EXPERTS):
-            s.f[lm.SHARE + k] = 1.0 / lm.EXPERTS
+            f[lm.SHARE + k] = 1.0 / lm.EXPERTS
         restart_counts(s)
-
-
-@leaf
-def _recount(code: Code, s: State, which: int, y: float) -> None:
-    """Count the first labels again, the slip no farther out than it may be."""
-    f = s.f
-    mean, reach = of_others(f, which, y)
-    slip = f[lm.FIRST + 2 * which]
-    f[lm.FIRST + 2 * which] = min(max(slip, mean - reach), mean + reach)
-    f[lm.COUNT], f[lm.MEAN], f[lm.SPREAD], f[lm.SUM], f[lm.LABELS] = 0.0, 0.0, 0.0, 0.0, 0.0
-    for i in range(lm.FIRST_LABELS):
-        count_label(code, f, f[lm.FIRST + 2 * i], f[lm.FIRST + 2 * i + 1])
