@@ -20,18 +20,8 @@ from belated.kernels.linear import censoring, experts, losses
 from belated.kernels.linear import layout as lm
 from belated.kernels.linear.due import first_due, pop, push
 from belated.kernels.linear.ipcw import relative_weight
-from belated.kernels.linear.pending_positives import (
-    record_correction,
-    update_pending_positives,
-)
-from belated.kernels.linear.rows import (
-    bad_entry,
-    fits,
-    fits_squeezed,
-    leave,
-    pool_has_room,
-    row_of,
-)
+from belated.kernels.linear.pending_positives import record_correction, update_pending_positives
+from belated.kernels.linear.rows import bad_entry, fits, fits_squeezed, leave, pool_has_room, row_of
 from belated.kernels.linear.slips import look_back, note_first
 from belated.kernels.linear.together import ask_first
 from belated.kernels.linear.waiting import REVIEW, count_age, count_kind, review
@@ -80,17 +70,9 @@ def _give_up(s: State, c: Ints, pool: Floats) -> None:
     tickets.forget_oldest(s, _GHOSTS + _PER_OPEN * (n[N.ROUNDS] - n[N.ARRIVED]))
     if n[N.MOST_OPEN] > 0:
         while n[N.ROUNDS] - n[N.ARRIVED] >= n[N.MOST_OPEN]:
-            _close_late(s, c, pool, _oldest(s))
-
-
-@leaf
-def _oldest(s: State) -> int:
-    """Return the entry of the oldest open ticket; there is one."""
-    head = s.n[N.HEAD]
-    while s.table[2 * head + 1] < 0:
-        head += 1
-    s.n[N.HEAD] = head
-    return head
+            while s.table[2 * n[N.HEAD] + 1] < 0:
+                n[N.HEAD] += 1
+            _close_late(s, c, pool, n[N.HEAD])
 
 
 @leaf
@@ -266,14 +248,7 @@ def _shown(code: Code, s: State, record: int) -> float:
 
 @leaf
 def observe(
-    code: Code,
-    s: State,
-    c: Ints,
-    pool: Floats,
-    ticket: int,
-    y: float,
-    weight: float,
-    is_last: bool,
+    code: Code, s: State, c: Ints, pool: Floats, ticket: int, y: float, weight: float, is_last: bool
 ) -> int:
     """Learn a label, which closes the ticket if it is the last. All checks come before any change.
 
@@ -351,14 +326,7 @@ def _learn(
 
 @leaf
 def _relearn(
-    code: Code,
-    s: State,
-    c: Ints,
-    pool: Floats,
-    record: int,
-    ticket: int,
-    y: float,
-    learned: float,
+    code: Code, s: State, c: Ints, pool: Floats, record: int, ticket: int, y: float, learned: float
 ) -> None:
     """Put a label in the place of another; what was learned of that is taken back.
 
