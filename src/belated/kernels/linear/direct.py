@@ -1,15 +1,12 @@
 """Single events of a linear model, called directly; see ``belated.kernels.direct``.
 
-``predict`` takes a pair of plain arrays or one, or of whoever has the turn two arrays that begin
-with a row and its length; ``observe`` takes a ticket, a label and a weight, all of the types that
-they have most of the time, and of whoever has the turn anything as a fourth. They look at their
-arguments, call the entry of the model where numba has put it, and make an object of its answer.
-Whatever else they are given they decline, and whatever the entry refuses: then None is returned and
-nothing has changed.
+``predict`` takes a pair of plain arrays, or one array. Callers that hold the turn pass two arrays
+and the length of the row. ``observe`` takes a ticket, a label and a weight of the usual types, and
+a fourth argument, which is ignored, from callers that hold the turn. If the arguments have other
+types, or the entry refuses them, the call returns None and nothing has changed.
 
-The interpreter lock is not let go of: for so short a time that costs more than two threads gain by
-it. So nobody can come in between, and it is enough to see that nobody is at work. Rows are short,
-so that no other thread waits for long.
+The interpreter lock stays held, because releasing it costs more than another thread gains in so
+short a time. No other thread can run meanwhile, so it is enough to check the turn.
 """
 
 from __future__ import annotations

@@ -169,7 +169,7 @@ def cancel() -> Callable[..., int]:
 
 @functools.cache
 def observe_many(code: Code) -> Callable[..., None]:
-    """Return the entry (..., tickets, labels, weights, lasts), for what is known to be no refusal.
+    """Return the entry (..., tickets, labels, weights, lasts), for labels that were checked.
 
     A label that is not the last word leaves its ticket open.
     """

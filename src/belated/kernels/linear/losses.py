@@ -317,12 +317,14 @@ _OF_SLOPES = _OF_NUMBERS | {
     "set_correction": censoring_numeric.set_offset_by_slopes,
     "slopes": _unit_slopes,
 }
+_OF_LEVELS = _OF_SLOPES | {"slopes": _slopes_of_level}
 _OF_RATES = _OF_NUMBERS | {
     "unit": _no_unit,
     "is_label": _not_negative,
     "link": _rate,
     "blended": _log_mean_rate,
     "rebase": _log_mean,
+    "bend": _poisson_bend,
     "set_correction": censoring_numeric.set_log_rate,
 }
 _OF_SIGNS = _OF_NUMBERS | {
@@ -339,6 +341,7 @@ _OF_ODDS = _OF_SIGNS | {
     "link": _probability,
     "blended": _mean_odds,
     "rebase": _log_odds,
+    "bend": _logistic_bend,
     "set_correction": censoring_binary.set_log_odds,
 }
 
@@ -353,25 +356,11 @@ LOSSES = Parts(
     "loss of linear models",
     _part("squared", 0, _squared_loss, _squared_slope, _squared_step, _OF_NUMBERS),
     _part("absolute", 1, _bent_loss, _bent_slope, _bent_step, _OF_SLOPES),
-    _part(
-        "quantile",
-        2,
-        _bent_loss,
-        _bent_slope,
-        _bent_step,
-        _OF_SLOPES | {"slopes": _slopes_of_level},
-    ),
+    _part("quantile", 2, _bent_loss, _bent_slope, _bent_step, _OF_LEVELS),
     _part("huber", 3, _huber_loss, _huber_slope, _huber_step, _OF_NUMBERS),
-    _part(
-        "logistic",
-        lm.LOGISTIC,
-        _logistic_loss,
-        _logistic_slope,
-        _root,
-        _OF_ODDS | {"bend": _logistic_bend},
-    ),
+    _part("logistic", lm.LOGISTIC, _logistic_loss, _logistic_slope, _root, _OF_ODDS),
     _part("hinge", 5, _hinge_loss, _hinge_slope, _hinge_step, _OF_SIGNS),
-    _part("poisson", 6, _poisson_loss, _poisson_slope, _root, _OF_RATES | {"bend": _poisson_bend}),
+    _part("poisson", 6, _poisson_loss, _poisson_slope, _root, _OF_RATES),
 )
 of_loss = only(lm.LOSS)
 loss = switch(lm.LOSS, LOSSES.choices("loss"))  # l(p, y), or without what only depends on y

@@ -191,17 +191,11 @@ def predict(
             update_pending_positives(s)
         _learn(_of_loss(code), s, c, pool, record, ticket, silence, silence, 1.0, 1.0)
     elif s.n[N.ROUNDS] >= s.f[lm.NEXT_UPDATE]:
-        _update_correction(_of_loss(code), s)
+        found = censoring.estimate(s)
+        if found.labels > 0.0:
+            losses.set_correction(_of_loss(code), s.f, found)
+        censoring.schedule_update(s)
     return s.table[2 * entry], value
-
-
-@leaf
-def _update_correction(code: Code, s: State) -> None:
-    """Correct later predictions by what labels and open tickets say by now."""
-    found = censoring.estimate(s)
-    if found.labels > 0.0:
-        losses.set_correction(code, s.f, found)
-    censoring.schedule_update(s)
 
 
 @leaf

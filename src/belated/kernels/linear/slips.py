@@ -1,10 +1,9 @@
-"""A first label that turns out to be far from all others: what is learned begins anew without it.
+"""An early outlier among the first five labels: the model starts again without it.
 
-Nobody knows what is far before there are labels to compare with, so the first five are learned as
-they are. When the sixth comes, each of them is held against the four others and the sixth, as any
-later label is (see ``taming``). If one is farther than twenty standard deviations from their mean,
-then base and unit count it there, and everything else that five labels have taught is forgotten:
-weights, energies, coins, the mixture and what is open. Standardisers never saw it.
+The first five labels are learned as they are, since nothing is known of their range. The sixth
+label allows a comparison (see ``taming``). If one of the five is more than twenty standard
+deviations from the mean of the others, base and unit count it at that distance, and everything else
+that labels have taught is reset. Standardisers never depend on labels.
 """
 
 from __future__ import annotations
