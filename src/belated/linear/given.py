@@ -59,18 +59,15 @@ class GivenRows:
             return self._positions, features, len(features)
         return self.row(features)
 
-    def row(self, features: Row) -> Entries:
+    def row(self, features: Any) -> Entries:
         """Return the entries of a row, as the kernels take them."""
-        if isinstance(features, Mapping):
+        if features.__class__ is np.ndarray and features.dtype is _FLOAT and features.flags.carray:
+            values = features
+        elif isinstance(features, Mapping):
             return self.hasher.entries(features)
-        if isinstance(features, tuple):
+        elif isinstance(features, tuple):
             return _pair(features)
-        values: Any = features
-        if (
-            values.__class__ is not np.ndarray
-            or values.dtype is not _FLOAT
-            or not values.flags.carray
-        ):
+        else:
             values = numbers(features, "features: a vector must be numbers", BadFeatures)
         if values.ndim != 1:
             raise BadFeatures(
