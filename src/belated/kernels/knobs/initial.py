@@ -22,11 +22,11 @@ def set_up(f: Floats, n: Ints) -> None:
     for i in range(v.points):
         v.table[i] = 2.0 * i / (v.points - 1.0) - 1.0
         write_cosines(cosine(v.table[i]), v.table, v.order, v.points, v.points + i)
-    v.prior[:] = _prior(v.k, int(n[N.OWN]))
+    v.prior[...] = _prior(v.k, int(n[N.OWN]))
     of_sets = np.outer(WINDOW_WEIGHTS, LEVEL_WEIGHTS).ravel() / L.FEATURES
-    v.weights[:] = v.prior_weights[:] = np.repeat(of_sets, L.FEATURES)
-    v.noise[:] = 1.0
-    v.last[:] = v.start
+    v.weights[...] = v.prior_weights[...] = np.repeat(of_sets, L.FEATURES)
+    v.noise[...] = 1.0
+    v.last[...] = v.start
     f[L.STRETCH] = 16.0
 
 
