@@ -39,7 +39,7 @@ def _prior(k: int, c: int) -> Floats:
     """
     q, pairs = min(1.0, 2.0 / k), k * (k - 1) // 2
     orders = range(L.sizes(k, c).order + 1)
-    squares = [j * j for _ in range(k) for j in orders[1 if k == 1 else 2 :]]
+    squares = [j * j for _ in range(k) for j in orders if j >= (1 if k == 1 else 2)]
     if k == 2:
         squares = [i * i + j * j for i in orders for j in orders if 0 < i + j < len(orders)]
     smooth = (1.0 + math.pi**2 * np.array(squares) / 48.0) ** -2.0
