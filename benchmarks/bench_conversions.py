@@ -22,6 +22,7 @@ from benchmarks.conversions import (
     without_delay,
     world,
 )
+from benchmarks.seeds import seeds
 from benchmarks.timing import Result
 
 SEEDS = 5
@@ -41,7 +42,7 @@ def main() -> Iterator[Result]:
 
 def _cell(kind: str, drift: str) -> Iterator[Result]:
     found: Figures = {}
-    for seed in range(SEEDS):
+    for seed in seeds("conversions", SEEDS):
         given = world(kind, drift, seed)
         ways = [("ours", ours(given)), ("no delay", without_delay(given)), *rivals(given)]
         for name, values in ways:

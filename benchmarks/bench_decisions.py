@@ -19,6 +19,7 @@ import numpy as np
 import belated as bl
 from belated.worlds import Featured, Lateness, Linear, Logistic, Switching, World
 from benchmarks.decision_peers import RATES, RULES, play, workspace, written
+from benchmarks.seeds import seeds
 from benchmarks.timing import Result, compared
 
 SEEDS = 5
@@ -77,9 +78,9 @@ def _quality() -> Iterator[Result]:
     )
 
 
-def _mean(cell: Cell, regret: Callable[[World, int], float], seeds: int = SEEDS) -> float:
+def _mean(cell: Cell, regret: Callable[[World, int], float], draws: int = SEEDS) -> float:
     world = WORLDS[cell[0]](lateness=LATENESS[cell[1]])
-    return float(np.mean([regret(world, seed) for seed in range(seeds)]))
+    return float(np.mean([regret(world, seed) for seed in seeds("decisions", draws)]))
 
 
 def _theirs(arguments: str, world: World, seed: int) -> float:

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 import belated as bl
 from belated.evaluations.estimators import ESTIMATORS
+from benchmarks.seeds import seeds
 from benchmarks.timing import Result
 
 LOGS = 1_000
@@ -84,7 +85,7 @@ def main(logs: int = LOGS) -> Iterator[Result]:
 def covered(floor: float | None, logs: int) -> dict[tuple[str, str], list[bool]]:
     """Return whether intervals held the truth, by policy or pair and by estimator, log by log."""
     hits: dict[tuple[str, str], list[bool]] = {}
-    for seed in range(logs):
+    for done, seed in enumerate(seeds("evaluation", logs), start=1):
         world, log = simulated(seed, floor)
         found, truth = evaluated(world, log)
         for name, judged in found.policies.items():
@@ -96,8 +97,8 @@ def covered(floor: float | None, logs: int) -> dict[tuple[str, str], list[bool]]
             gap = found.compare(first, second)
             is_held = _holds(gap, truth[first] - truth[second])
             hits.setdefault((f"{first} less {second}", "difference"), []).append(is_held)
-        if seed % 100 == 99:
-            print(f"{seed + 1} of {logs} logs, floor {floor}", file=sys.stderr, flush=True)
+        if done % 100 == 0:
+            print(f"{done} of {logs} logs, floor {floor}", file=sys.stderr, flush=True)
     return hits
 
 

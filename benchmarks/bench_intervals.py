@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 
 import belated as bl
 from benchmarks import late_logs
+from benchmarks.seeds import seeds
 from benchmarks.timing import Result
 
 COVERAGE = 0.9
@@ -156,7 +157,7 @@ def two_weeks() -> Stream:
 
 def swings(delay: int) -> Stream:
     """Return labels of either sign whose size swings with a period of twice the delay."""
-    generator, half = np.random.default_rng(delay), max(delay, 50)
+    generator, half = np.random.default_rng([*seeds("intervals", 1), delay]), max(delay, 50)
     size = np.where(np.arange(ROUNDS) // half % 2 == 1, 10.0, 1.0)
     sign = generator.choice([-1.0, 1.0], size=ROUNDS)
     labels = size * sign * generator.uniform(0.5, 1.0, size=ROUNDS)

@@ -1,8 +1,9 @@
 """Knobs against what people do instead: mean regret per round, and time.
 
 Ours is played anew, rivals are those of ``benchmarks/knobs.jsonl`` (see ``benchmarks.knobs``), with
-the same seeds. Nothing of ours is tuned per world; rivals get their better setting, and the best
-one of each world is chosen afterwards. What has no floor is measured against its target.
+the same seeds. Worlds that are drawn from the hash of a commit are played anew by both. Nothing of
+ours is tuned per world; rivals get their better setting, and the best one of each world is chosen
+afterwards. What has no floor is measured against its target.
 """
 
 from __future__ import annotations
@@ -24,11 +25,16 @@ import numpy as np
 import belated as bl
 from belated.study.knob_games import SEEN, UNSEEN, WORLDS, regrets
 from belated.study.knob_rivals import RIVALS, ours
-from benchmarks.knobs import Rows, kept
+from benchmarks.knobs import Rows, drawn_worlds, kept
+from benchmarks.seeds import seeds
 from benchmarks.timing import Result
 
 SEEDS = int(os.environ.get("BELATED_SEEDS", "4"))
 """How many seeds are played; the recorded figures have 20."""
+DRAWN, DRAWS = 24, 2
+"""How many worlds are drawn anew, and how many seeds are played there."""
+SIMPLE = ("surrogate, 0.2, careful", "SPSA, 0.1", "ten lines, 0.5")
+"""The rivals there: the best three alone of those that are recorded."""
 ABSOLUTE = {
     "quadratic": 0.0035,
     "kinked": 0.015,
@@ -53,6 +59,7 @@ def main() -> Iterator[Result]:
     yield from _against_each(mean, rivals)
     for world, target in ABSOLUTE.items():
         yield _result(f"knobs, {world}", mean[world], target, "regret", f"{SEEDS} seeds")
+    yield from _in_drawn_worlds()
     yield _long()
     yield _round(2, 15.0)
     yield _round(8, 60.0)
@@ -106,6 +113,21 @@ def _against_each(mean: dict[str, float], rivals: Rows) -> Iterator[Result]:
         best = max(settings, key=lambda method: settings[method])
         title = f"knobs, over {family}"
         yield _result(title, settings[best], ALONE.get(family, inf), "ratio", best)
+
+
+def _in_drawn_worlds() -> Iterator[Result]:
+    """Compare with the best of three rivals in worlds that are drawn from the hash of this run."""
+    ratios: dict[str, float] = {}
+    drawn = seeds("knobs", DRAWS)
+    for name, world in drawn_worlds(DRAWN).items():
+        ground = world.drawn(drawn)
+        theirs = min(float(regrets(RIVALS[rival], ground, drawn).mean()) for rival in SIMPLE)
+        ratios[f"{name}, {world!r}"] = float(regrets(ours, ground, drawn).mean()) / theirs
+    note = f"{DRAWN} worlds, {DRAWS} seeds"
+    mean = _geometric(list(ratios.values()))
+    yield _result("knobs, drawn worlds, over the best of three", mean, inf, "ratio", note)
+    worst = max(ratios, key=lambda world: ratios[world])
+    yield _result("knobs, worst drawn world", ratios[worst], inf, "ratio", worst)
 
 
 def _geometric(ratios: list[float]) -> float:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from belated.linear import LinearModel
 from benchmarks import late_peers as peers
 from benchmarks.night_worlds import DRAWS, SORTED, WORLDS, Shops, World
+from benchmarks.seeds import seeds
 from benchmarks.timing import Result
 
 Floats = NDArray[np.float64]
@@ -37,7 +38,7 @@ def main() -> Iterator[Result]:
         print("vowpalwabbit is not installed, so it is left out", file=sys.stderr)
     for world in WORLDS:
         for order in SORTED:
-            drawn = [_errors(world, order, seed, has_vw=has_vw) for seed in range(DRAWS)]
+            drawn = [_errors(world, order, seed, has_vw=has_vw) for seed in seeds("nights", DRAWS)]
             yield from _results(f"{world.name}, {order}", drawn, world)
 
 

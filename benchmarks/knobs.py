@@ -13,10 +13,16 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from time import process_time
+from typing import Any, cast, get_args
+
+import numpy as np
 
 from belated.study.knob_games import WORLDS, Make, regrets
 from belated.study.knob_rivals import RIVALS, one_point
+from belated.worlds import Lateness, Surface
+from belated.worlds.surfaces import Errors, Motion, Seen, Shape, Unseen
 from benchmarks.knob_packages import MISSING, PACKAGES
+from benchmarks.seeds import seeds
 
 KEPT = Path(__file__).with_suffix(".jsonl")
 TIGHT: Mapping[str, Make] = {
@@ -42,16 +48,16 @@ def kept(path: Path = KEPT) -> Rows:
     return rows
 
 
-def play(methods: Mapping[str, Make], seeds: int, path: Path = KEPT) -> Iterator[str]:
+def play(methods: Mapping[str, Make], draws: int, path: Path = KEPT) -> Iterator[str]:
     """Play what is missing and keep it; yield a line for each."""
     known = kept(path)
     for world, surface in WORLDS.items():
-        todo = [name for name in methods if len(known.get((world, name), ())) < seeds]
-        ground = surface.drawn(range(seeds)) if todo else None
+        todo = [name for name in methods if len(known.get((world, name), ())) < draws]
+        ground = surface.drawn(range(draws)) if todo else None
         for name in todo:
             assert ground is not None
             begin = process_time()
-            found = regrets(methods[name], ground, range(seeds)).mean(axis=0)
+            found = regrets(methods[name], ground, range(draws)).mean(axis=0)
             row = {"world": world, "spec": repr(surface), "method": name}
             with path.open("a") as file:
                 file.write(
@@ -60,12 +66,40 @@ def play(methods: Mapping[str, Make], seeds: int, path: Path = KEPT) -> Iterator
             yield f"{world:<32}{name:<28}{found.mean():.5f}  {process_time() - begin:.1f} s"
 
 
-def main(kind: str = "rivals", seeds: str = "") -> None:
+def drawn_worlds(count: int) -> dict[str, Surface]:
+    """Return worlds of all kinds, drawn from the hash of this run: nothing can be tuned to them."""
+    return {f"drawn {i}": _drawn(seed) for i, seed in enumerate(seeds("worlds of knobs", count))}
+
+
+def _drawn(seed: int) -> Surface:
+    rng = np.random.default_rng(seed)
+    shape = str(rng.choice(list(get_args(Seen) + get_args(Unseen))))
+    most = 3 if shape in ("basins", "bump", "cliff") else 8  # with more they are hardly ever met
+    return Surface(
+        cast("Shape", shape),
+        knobs=2 if shape == "bent" else int(rng.integers(1, most + 1)),
+        noise=_log_uniform(rng, 0.02, 0.5),
+        errors=cast("Errors", str(rng.choice(get_args(Errors), p=(0.45, 0.25, 0.15, 0.15)))),
+        motion=cast("Motion", str(rng.choice(get_args(Motion), p=(0.6, 0.1, 0.1, 0.1, 0.1)))),
+        season=float(rng.choice((0.0, 0.5), p=(0.75, 0.25))),
+        lateness=Lateness(
+            _log_uniform(rng, 10.0, 2000.0),
+            cast("Any", str(rng.choice(("geometric", "constant", "heavy")))),
+            lost=float(rng.choice((0.0, 0.1), p=(0.8, 0.2))),
+        ),
+    )
+
+
+def _log_uniform(rng: np.random.Generator, low: float, high: float) -> float:
+    return float(f"{np.exp(rng.uniform(np.log(low), np.log(high))):.2g}")
+
+
+def main(kind: str = "rivals", draws: str = "") -> None:
     """Play one kind of methods."""
     if kind == "packages" and MISSING:
         print(f"not installed: {', '.join(MISSING)}")
     methods = {"rivals": RIVALS, "tight": TIGHT, "packages": PACKAGES}[kind]
-    for line in play(methods, int(seeds or SEEDS[kind])):
+    for line in play(methods, int(draws or SEEDS[kind])):
         print(line, flush=True)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.late_logs import Case, in_order, per_sd
+from benchmarks.seeds import seeds
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -62,7 +63,7 @@ def equally_late() -> Iterator[Case]:
     """Yield worlds in which what is open is like what is known, and a constant is best."""
     for share in RARE:
         for wait in WAITS:
-            rng = np.random.default_rng([5, int(1000 * share), wait])
+            rng = _generator(5, int(1000 * share), wait)
             columns, _ = _features(rng)
             y = rng.random(ROUNDS) < share
             delays = wait * rng.exponential(size=ROUNDS)
@@ -73,7 +74,7 @@ def answers(
     early: str, share: float, span: int, *, drift: bool = False, never: bool = False
 ) -> Case:
     """Yes or no, one of which is known soon and the other one after ``span`` rounds or so."""
-    rng = np.random.default_rng([1, early == "yes", int(10 * share), span, drift, never])
+    rng = _generator(1, early == "yes", int(10 * share), span, drift, never)
     columns, score = _features(rng)
     y = _drawn(rng, 0.8 * score + _turn(drift), share)
     soon = _SOON * rng.exponential(size=ROUNDS)
@@ -85,7 +86,7 @@ def answers(
 
 def bookings() -> Case:
     """Cancelled or not: a stay is known when its lead time is over, which is among the features."""
-    rng = np.random.default_rng(2)
+    rng = _generator(2)
     columns, score = _features(rng)
     lead = 2500.0 * np.exp(0.9 * rng.standard_normal(ROUNDS) + 0.2 * score)
     columns["lead"] = lead
@@ -96,7 +97,7 @@ def bookings() -> Case:
 
 def durations(span: int, *, drift: bool = False, never: bool = False) -> Case:
     """How long something takes, which is when it is known."""
-    rng = np.random.default_rng([3, span, drift, never])
+    rng = _generator(3, span, drift, never)
     columns, score = _features(rng)
     y = np.exp(0.4 * score + _turn(drift) + 0.5 * rng.standard_normal(ROUNDS))
     return _case(rng, f"durations, {span:,}{_extra(drift, never)}", columns, y, span * y, never)
@@ -114,7 +115,7 @@ def _in_backlogs(until: int) -> Floats:
 
 def _uneven(name: str, later: Floats, *, ceases: bool = False) -> Case:
     """Durations of about 1,000 rounds, of tickets that are asked later than one each round."""
-    rng = np.random.default_rng([6, int(later.max()), ceases])
+    rng = _generator(6, int(later.max()), ceases)
     columns, score = _features(rng)
     y = np.exp(0.4 * score + 0.5 * rng.standard_normal(ROUNDS))
     delays = 1000.0 * y
@@ -125,10 +126,15 @@ def _uneven(name: str, later: Floats, *, ceases: bool = False) -> Case:
 
 def arrivals() -> Case:
     """How late something is, known after the journey and as much later as it is late."""
-    rng = np.random.default_rng(4)
+    rng = _generator(4)
     columns, score = _features(rng)
     y = 10.0 * (0.5 * score + rng.exponential(size=ROUNDS) - 1.0)
     return _case(rng, "arrivals", columns, y, np.maximum(1000.0 + 60.0 * y, 0.0))
+
+
+def _generator(*world: int) -> np.random.Generator:
+    """Return what a world is drawn with: it follows from the seed of the run and the world."""
+    return np.random.default_rng([*seeds("lateness by label", 1), *world])
 
 
 def _features(rng: np.random.Generator) -> tuple[dict[str, Any], Floats]:

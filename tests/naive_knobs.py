@@ -10,11 +10,10 @@ import numpy as np
 
 from belated.arrays import Floats
 
-WINDOWS = (math.inf, 3000.0, 300.0)
+WINDOWS = (math.inf, 1000.0, 200.0)
 SHARES = (0.95, 0.03, 0.02)
 LEVELS = (math.inf, 0.05)
 LEVEL_SHARES = (0.6, 0.4)
-KINDS = ("quadratic", "cosines", "trend")
 
 
 def features(x: Floats, z: Floats) -> tuple[Floats, Floats]:
@@ -38,8 +37,8 @@ def features(x: Floats, z: Floats) -> tuple[Floats, Floats]:
     return base, np.array(cosines)
 
 
-def prior(k: int, c: int, spread: float) -> tuple[Floats, Floats, Floats]:
-    """Return variances of quadratic features, of cosines and of trends."""
+def prior(k: int, c: int, spread: float) -> tuple[Floats, Floats]:
+    """Return variances of quadratic features and of cosines."""
     pairs = k * (k - 1) // 2
     near = min(1.0, 2.0 / k)
     base = [100.0, *[2.0 / k / near] * k, *[4.0 / k / near**2] * k]
@@ -53,8 +52,7 @@ def prior(k: int, c: int, spread: float) -> tuple[Floats, Floats, Floats]:
         squares = [j * j for _ in range(k) for j in (2, 3, 4)]
     omega = math.pi / 2.0 * np.sqrt(np.array(squares, dtype=float))
     smooth = (1.0 + omega**2 * 0.25 / 3.0) ** -2.0
-    trends = np.full(k + 1, 50.0 / k / near)
-    return spread * np.array(base), 2.0 * spread * smooth / smooth.sum(), spread * trends
+    return spread * np.array(base), 2.0 * spread * smooth / smooth.sum()
 
 
 def _bowl(k: int, spread: float) -> float:
@@ -74,19 +72,25 @@ class Answer:
 
 
 @dataclass
-class Member:
+class Model:
     """One of the linear models."""
+
+    kind: int
+    share: float
+    weight: float
+    theta: Floats | None = None
+    inverse: Floats | None = None
+
+
+@dataclass
+class Set:
+    """Two models of all answers or recent ones, with levels or without."""
 
     window: float
     level: float
-    kind: str
-    share: float
-    weight: float
+    models: list[Model]
     noise: float = 1.0
-    theta: Floats | None = None
-    inverse: Floats | None = None
     since: float = math.inf
-    squares: float = 0.0
 
 
 class NaiveKnobs:
@@ -96,133 +100,128 @@ class NaiveKnobs:
         self.k, self.c = k, c
         self.waiting: list[tuple[int, Floats, Floats, float]] = []
         self.learned: list[Answer] = []
-        self.first = math.nan
-        self.shift = self.unit = 0.0
+        self.anchor = self.unit = 0.0
         self.latest = 0
         self.origin = dict.fromkeys(WINDOWS, 0)
-        self.spread, self.refresh = 1.0, 16.0
-        self.members = [
-            Member(w, level, kind, share, share)
+        self.spread = 1.0
+        self.sets = [
+            Set(w, level, [Model(kind, share, share) for kind in range(2)])
             for w, by_window in zip(WINDOWS, SHARES, strict=True)
             for level, by_level in zip(LEVELS, LEVEL_SHARES, strict=True)
-            for kind in KINDS
-            for share in [by_window * by_level / (2 if w == math.inf else 3)]
-            if w < math.inf or kind != "trend"
+            for share in [0.5 * by_window * by_level]
         ]
+
+    @property
+    def models(self) -> list[Model]:
+        """All models, set by set."""
+        return [model for each in self.sets for model in each.models]
 
     def observe(self, t: int, x: Floats, z: Floats, cost: float) -> None:
         """Learn the cost of play t."""
-        if math.isnan(self.first):
-            self.first = cost
-        self.waiting.append((t, np.array(x), np.array(z), cost - self.first))
+        self.waiting.append((t, np.array(x), np.array(z), cost))
         if self.unit == 0.0:
             costs = np.array([each[3] for each in self.waiting])
-            if len(costs) < 6 + self.k or costs.std() == 0.0:
+            if len(costs) < 6 + self.k or np.ptp(costs) == 0.0:
                 return
-            self.shift, self.unit = float(costs.mean()), float(costs.std())
+            self.anchor = float(np.sort(costs)[len(costs) // 2])
+            apart = np.abs(costs - self.anchor)
+            most = 30.0 * np.sort(apart)[3 * len(costs) // 4]
+            believed = apart[apart <= most] if most > 0.0 else apart
+            self.unit = float(np.sqrt((believed**2).mean()))
+        for t, x, z, cost in self.waiting:
+            self.advance(t)
             self.solve()
-        for t, x, z, delta in self.waiting:
-            self.learn(t, x, z, (delta - self.shift) / self.unit)
-            self.solve()
+            self.learn(Answer(t, x, z), (cost - self.anchor) / self.unit)
+        self.solve()
         self.waiting = []
 
-    def learn(self, t: int, x: Floats, z: Floats, y: float) -> None:
-        """Score all members, and take the answer in."""
-        n = len(self.learned)
-        block = [each for each in self.learned if each.t // 32 == t // 32]
-        answer = Answer(t, x, z, y, block)
-        errors, doubts = [], []
-        for member in self.members:
-            phi, net, kappa = self.net(member, answer)
-            assert member.theta is not None
-            assert member.inverse is not None
-            errors.append(net - float(member.theta @ phi))
-            doubts.append(1.0 / kappa + float(phi @ member.inverse @ phi))
-        lead = max(self.members, key=lambda member: member.weight)
-        e = errors[self.members.index(lead)]
-        reach = math.sqrt(lead.noise) * (3.0 + 0.5 * math.sqrt(n))
-        answer.y = y - e + min(max(e, -reach), reach)
-        self.weigh(np.array(errors), np.array(doubts), n, len(block))
-        self.learned.append(answer)
+    def advance(self, t: int) -> None:
+        """Let play t be the latest if it is; move origins that are more than a window before it."""
         self.latest = max(self.latest, t)
-        for member in self.members:
-            member.since += 1
         for window in WINDOWS[1:]:
-            if (self.latest - self.origin[window]) / window > 1.0:
+            if self.latest - self.origin[window] > window:
                 self.origin[window] = self.latest
-                for member in self.members:
-                    member.since = math.inf if member.window == window else member.since
-        if n + 1 >= self.refresh:
-            self.refresh = 2.0 * self.refresh if self.refresh < 512 else math.inf
-            self.spread = max(self.spread, float(np.var([each.y for each in self.learned])))
-            for member in self.members:
-                member.since = math.inf
+                for each in self.sets:
+                    each.since = math.inf if each.window == window else each.since
+
+    def learn(self, answer: Answer, y: float) -> None:
+        """Score all models, and take the answer in."""
+        n = len(self.learned)
+        answer.before = [each for each in self.learned if each.t // 32 == answer.t // 32]
+        answer.y = y
+        means, variances = [], []
+        for each in self.sets:
+            for model in each.models:
+                phi, net, kappa = self.net(each, model, answer)
+                assert model.theta is not None
+                assert model.inverse is not None
+                means.append(y - net + float(model.theta @ phi))
+                variances.append(1.0 / kappa + float(phi @ model.inverse @ phi))
+        lead = int(np.argmax([model.weight for model in self.models]))
+        level = self.sets[lead // 2].level
+        of_level = 1.0 + 1.0 / (len(answer.before) + level)
+        far = (3.0 + 0.5 * math.sqrt(n)) * math.sqrt(self.sets[lead // 2].noise * of_level)
+        answer.y = min(max(y, means[lead] - far), means[lead] + far)
+        self.weigh(answer.y - np.array(means), np.array(variances), n, len(answer.before))
+        self.learned.append(answer)
+        self.spread = max(1.0, float(np.var([each.y for each in self.learned])))
+        for each in self.sets:
+            each.since += 1
 
     def weigh(self, e: Floats, v: Floats, n: int, company: int) -> None:
         """Multiply weights by the densities of Student's distribution, and share."""
-        common = np.array([self.leader_beside(member).noise for member in self.members])
-        levels = -0.5 * np.log(v * common) - 3.5 * np.log(1.0 + e * e / (6.0 * v * common))
+        noise = np.repeat([each.noise for each in self.sets], 2)
+        levels = -0.5 * np.log(v * noise) - 3.5 * np.log(1.0 + e * e / (6.0 * v * noise))
         levels = levels * (company + 0.25) / (company + 1.0)
-        weights = np.array([member.weight for member in self.members])
-        weights = weights * np.exp(levels - (levels + np.log(weights)).max())
+        levels = levels + np.log([model.weight for model in self.models])
+        for i, each in enumerate(self.sets):
+            lead = 2 * i + int(np.argmax([model.weight for model in each.models]))
+            each.noise += (e[lead] ** 2 / v[lead] - each.noise) / (min(n, 300) + 3.0)
+            each.noise = max(each.noise, 1e-6 * self.spread)
+        weights = np.exp(levels - levels.max())
         weights /= weights.sum()
         shared = 1.0 / (n + 100.0)
-        for i, member in enumerate(self.members):
-            member.weight = (1.0 - shared) * weights[i] + shared * member.share
-            far = 3.0 + 0.5 * math.sqrt(n)
-            felt = min(e[i] ** 2 / v[i], max(far**2 * member.noise, self.spread))
-            member.noise += (felt - member.noise) / (min(n, 300) + 3.0)
-            member.noise = max(member.noise, 1e-6 * self.spread)
+        for model, weight in zip(self.models, weights, strict=True):
+            model.weight = (1.0 - shared) * float(weight) + shared * model.share
 
-    def leader_beside(self, member: Member) -> Member:
-        """Return the member with the largest weight of those with the same memory and level."""
-        beside = [m for m in self.members if (m.window, m.level) == (member.window, member.level)]
-        return max(beside, key=lambda each: each.weight)
-
-    def row(self, member: Member, answer: Answer) -> Floats:
-        """Return the features of an answer that a member looks at."""
+    def row(self, each: Set, model: Model, answer: Answer) -> Floats:
+        """Return the features of an answer that a model looks at."""
         base, cosines = features(answer.x, answer.z)
-        if member.kind == "cosines":
-            return np.append(base, cosines)
-        if member.kind == "trend":
-            begin = answer.t // 32 * 32
-            u = (begin - self.origin[member.window]) / member.window
-            return np.append(base, u * base[: self.k + 1])
-        return base
+        return np.concatenate((base, cosines)[: model.kind + 1])
 
-    def net(self, member: Member, answer: Answer) -> tuple[Floats, float, float]:
+    def net(self, each: Set, model: Model, answer: Answer) -> tuple[Floats, float, float]:
         """Return features and value less those of contemporaries, and how much they count."""
-        phi = self.row(member, answer)
-        if member.level == math.inf:
+        phi = self.row(each, model, answer)
+        if each.level == math.inf:
             return phi, answer.y, 1.0
-        c = 1.0 / (len(answer.before) + member.level)
-        rows = sum((self.row(member, each) for each in answer.before), np.zeros_like(phi))
-        total = sum(each.y for each in answer.before)
+        c = 1.0 / (len(answer.before) + each.level)
+        rows = sum((self.row(each, model, other) for other in answer.before), np.zeros_like(phi))
+        total = sum(other.y for other in answer.before)
         return phi - c * rows, answer.y - c * total, 1.0 / (1.0 + c)
 
     def solve(self) -> None:
-        """Solve the members that have heard enough since they were solved."""
-        for member in self.members:
-            if member.since >= 0.03 * min(len(self.learned), member.window):
-                member.since = 0.0
-                self.solve_one(member)
+        """Solve the sets that have heard enough since they were solved."""
+        for each in self.sets:
+            if each.since >= 0.03 * min(len(self.learned), each.window):
+                each.since = 0.0
+                for model in each.models:
+                    self.solve_one(each, model)
 
-    def solve_one(self, member: Member) -> None:
+    def solve_one(self, each: Set, model: Model) -> None:
         """theta = (A + s^2 P)^-1 (b + s^2 P m)."""
-        base, cosines, trends = prior(self.k, self.c, self.spread)
-        more = {"quadratic": base[:0], "cosines": cosines, "trend": trends}[member.kind]
-        variance = np.append(base, more)
+        base, cosines = prior(self.k, self.c, self.spread)
+        variance = np.concatenate((base, cosines)[: model.kind + 1])
         mean = np.zeros_like(variance)
         mean[1 + self.k : 1 + 2 * self.k] = _bowl(self.k, self.spread)
-        a = np.diag(member.noise / variance)
-        b = member.noise / variance * mean
+        a = np.diag(each.noise / variance)
+        b = each.noise / variance * mean
         for answer in self.learned:
-            phi, y, kappa = self.net(member, answer)
-            w = kappa * math.exp(-(self.latest - answer.t // 32 * 32) / member.window)
+            phi, y, kappa = self.net(each, model, answer)
+            w = kappa * math.exp(-(self.latest - answer.t // 32 * 32) / each.window)
             a += w * np.outer(phi, phi)
             b += w * phi * y
         inverse: Floats = np.linalg.inv(a).astype(np.float64)
-        member.inverse, member.theta = inverse, inverse @ b
+        model.inverse, model.theta = inverse, inverse @ b
 
 
 def least_allowed(h: Floats, c: Floats, a: Floats, b: Floats) -> Floats:

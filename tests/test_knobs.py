@@ -193,8 +193,8 @@ def test_one_large_cost_among_the_first_is_no_unit() -> None:
     assert 30.0 < knobs._memory.number(L.UNIT) < 40.0
 
 
-def test_what_came_before_a_huge_first_cost_is_noticed_is_not_lost() -> None:
-    """0 says nothing of how small costs are; then all that is known is counted from 0."""
+def test_a_huge_first_cost_is_not_lost() -> None:
+    """It is in all means and in no unit."""
     knobs = Knobs(ONE, holdout=0.3)
     for _ in range(40):
         knobs.predict()
@@ -203,11 +203,10 @@ def test_what_came_before_a_huge_first_cost_is_noticed_is_not_lost() -> None:
     for t in range(1, 20):
         knobs.observe(t, 0.0 if t < 3 else 1.0 + t % 2)
     memory = knobs._memory
-    assert memory.number(L.FIRST) == 0.0
-    assert 0.3 < memory.number(L.UNIT) < 1.0
-    past = memory.of_past.reshape(-1, 2)
-    assert past[:, 0].sum() == 20.0
-    assert past[:, 1].sum() == pytest.approx(1e20)
+    assert 0.3 < memory.number(L.UNIT) < 1.5
+    history = memory.history.reshape(-1, 2)
+    assert history[:, 0].sum() == 20.0
+    assert (history[:, 0] * history[:, 1]).sum() == pytest.approx(1e20)
     means = memory.f[[L.OF_ARM + 1, L.OF_ARM + 3]]
     counts = memory.f[[L.OF_ARM, L.OF_ARM + 2]]
     assert float(means @ counts) == pytest.approx(1e20)
@@ -225,12 +224,12 @@ def test_a_long_silence_is_followed_by_costs_as_if_nothing_had_been() -> None:
         knobs._memory.f[L.ORIGIN + 1 : L.ORIGIN + L.WINDOWS] -= gap
         for cost in (1.0, 0.5, 1e12):
             knobs.observe(knobs.predict().ticket, cost)
-        rows = knobs._memory.of_members
-        assert rows[:, L.WEIGHT].sum() == pytest.approx(1.0)
+        assert knobs._memory.views.weights.sum() == pytest.approx(1.0)
         assert math.isfinite(knobs.expect({"x": 0.3}).cost)
         assert -1.0 <= knobs.best()["x"] <= 1.0
-    p = knobs._memory.places
-    assert np.isfinite(knobs._memory.f[p.members : p.blocks]).all()
+    views = knobs._memory.views
+    for part in (views.weights, views.a, views.b, views.factor, views.whitened):
+        assert np.isfinite(part).all()
 
 
 # --- Laws ----------------------------------------------------------------------------------------
@@ -363,10 +362,9 @@ def test_a_cost_that_is_revised_ends_where_the_last_word_is() -> None:
     order = list(range(4, 40)) + list(range(4))
     for t in order:
         plain.observe(t, t % 5)
-    p = plain._memory.places
-    mine, theirs = revised._memory.f[p.b : p.solved], plain._memory.f[p.b : p.solved]
-    assert np.allclose(mine, theirs, atol=1e-9)
-    assert np.allclose(revised._memory.f[p.a : p.b], plain._memory.f[p.a : p.b], atol=1e-9)
+    mine, theirs = revised._memory.views, plain._memory.views
+    assert np.allclose(mine.a, theirs.a, atol=1e-9)
+    assert np.allclose(mine.b, theirs.b, atol=1e-9)
     assert revised.report().corrected == 9
 
 
@@ -483,25 +481,30 @@ def test_snapshots_that_nothing_can_have_come_to_are_refused() -> None:
     knobs = Knobs(ONE)
     follow(knobs, life(30), costs_of(30))
     about, parts = sealed.unseal("Knobs", knobs.snapshot(), PARTS)
-    p = knobs._memory.places
+    views, f = knobs._memory.views, knobs._memory.f
+
+    def at(part: str) -> int:
+        first = getattr(views, part).__array_interface__["data"][0]
+        return int(first - f.__array_interface__["data"][0]) // 8
+
     wrong = {
         L.FILLED: 3.0,
         L.MODE: 4.0,
         L.HOLD: 2.0,
         L.COUNT: 1e6,
         L.UNIT: -1.0,
-        L.SPREAD: 0.0,
+        L.SQUARES: -1.0,
         L.LATEST: 31.0,
         L.ORIGIN + 1: 99.0,
-        p.knobs: 0.5,
-        p.knobs + 3: 2.0,
-        p.table: 0.0,
-        p.prior: 0.0,
-        p.members: 2.0,
-        p.members + L.NOISE: 0.0,
-        p.solved: 0.0,
-        p.a: math.nan,
-        p.blocks: 5.0,
+        at("start"): 0.5,
+        at("last"): 2.0,
+        at("table"): 0.0,
+        at("prior"): 0.0,
+        at("weights"): 2.0,
+        at("noise"): 0.0,
+        at("factor"): 0.0,
+        at("a"): math.nan,
+        at("blocks"): 5.0,
     }
     for slot, value in wrong.items():
         forged = {name: array.copy() for name, array in parts.items()}

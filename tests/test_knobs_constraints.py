@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import belated as bl
 from belated.errors import SnapshotError, SpecError
 from belated.kernels.knobs import layout as L
+from belated.kernels.knobs.views import python_views
 from belated.knobs import Knobs
 from belated.knobs.constraints import holds
 from belated.knobs.memory import KnobsMemory
@@ -152,9 +153,11 @@ def _believing(coefficients: Any, constraints: Any, start: Any, is_rough: bool =
     )
     memory = knobs._memory
     memory.f[L.UNIT], memory.f[L.COUNT] = 1.0, 1e6
-    memory.of_members[int(is_rough), L.WEIGHT] = 2.0
-    theta = memory.f[memory.places.means :][int(is_rough) * memory.sizes.most :]
-    theta[: len(coefficients)] = coefficients
+    views, sizes = memory.views, memory.sizes
+    views.weights[int(is_rough)] = 2.0
+    rows = np.arange(sizes.most)
+    views.factor[rows * (2 * sizes.most - rows + 1) // 2] = 1.0  # U = I, so that theta = w
+    views.whitened[: len(coefficients)] = coefficients
     return knobs
 
 
@@ -295,7 +298,7 @@ def test_what_was_played_in_spite_of_a_constraint_is_learned_as_it_was() -> None
     knobs.played(ticket, {"a": 8, "b": 6, "n": 7})
     knobs.revise(ticket, 5.0)
     memory = knobs._memory
-    waiting = memory.f[memory.places.buffer :][L.OF_ANSWER : L.OF_ANSWER + 3]
+    waiting = memory.views.buffer[L.OF_ANSWER : L.OF_ANSWER + 3]
     assert waiting.tolist() == [1.0, 0.5, 0.75]
     ticket, setting = knobs.predict()
     assert setting["a"] == pytest.approx(5.0, abs=0.09)
@@ -356,8 +359,7 @@ def test_a_forged_last_play_is_refused() -> None:
     knobs = Knobs({"x": (0, 1), "y": (0, 1)}, constraints=[{"x": 1, "y": 1, "at_most": 1.5}])
     knobs.predict()
     parts = {name: array.copy() for name, array in knobs._memory.parts().items()}
-    at = knobs._memory.places.knobs + 6
-    parts["f"][at : at + 2] = 0.9
+    python_views(parts["f"], parts["n"]).last[:] = 0.9
     with pytest.raises(SnapshotError, match="last play"):
         KnobsMemory.restored(knobs.settings, parts)
     parts = {name: array.copy() for name, array in knobs._memory.parts().items()}

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import belated as bl
-from belated.kernels.knobs import comparing
+from belated.kernels.knobs import holdout as comparison
 from belated.kernels.knobs import layout as L
 from belated.knobs import Knobs
 from belated.knobs.page import page_of
@@ -200,7 +200,7 @@ def test_false_alarms_are_rare() -> None:
         arms = np.where(rng.random(600) < 0.2, L.START, L.LEARNER).tolist()
         costs = rng.exponential(size=600).tolist()
         for arm, cost in zip(arms, costs, strict=True):
-            comparing.compare(f, float(arm), cost)
+            comparison.compare(f, float(arm), cost)
         alarms += int(f[L.ALARMS])
     assert alarms <= 8
 
@@ -230,7 +230,7 @@ def test_rare_costs_raise_no_false_alarm(holdout: float) -> None:
         f = np.zeros(L.HEADER)
         f[L.HOLDOUT] = holdout
         for cost, coin in zip(rng.random(2_000) < 0.02, rng.random(2_000), strict=True):
-            comparing.compare(f, L.START if coin < holdout else L.LEARNER, float(cost))
+            comparison.compare(f, L.START if coin < holdout else L.LEARNER, float(cost))
         alarms += f[L.ALARMS] > 0.0
     assert alarms == 0
 
@@ -242,7 +242,7 @@ def test_a_learner_that_is_worse_raises_an_alarm_also_with_rare_costs() -> None:
     f[L.HOLDOUT] = 0.2
     for coin, luck in rng.random((4_000, 2)):
         is_start = coin < 0.2
-        comparing.compare(
+        comparison.compare(
             f, L.START if is_start else L.LEARNER, float(luck < (0.02 if is_start else 0.2))
         )
     assert f[L.ALARMS] == 1.0

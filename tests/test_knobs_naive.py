@@ -1,4 +1,4 @@
-"""Knobs against the slow version: weights, noise and coefficients of every member."""
+"""Knobs against the slow version: weights, noise and coefficients of every model."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import pytest
 
 from belated.kernels.knobs import layout as L
 from belated.knobs import Knobs
-from naive_knobs import KINDS, NaiveKnobs
+from naive_knobs import NaiveKnobs
 
 
 @pytest.mark.parametrize(
     ("k", "context", "rounds", "stride"),
     [(1, {}, 30, 1), (2, {}, 18, 1), (3, {"a": (-1, 1)}, 22, 1), (1, {}, 24, 60)],
 )
-def test_members_are_those_of_the_slow_version(
+def test_models_are_those_of_the_slow_version(
     k: int, context: Any, rounds: int, stride: int
 ) -> None:
-    """Costs come late and out of order; with a stride, windows move their origins."""
+    """Costs come late and out of order; with a stride, origins move."""
     knobs = Knobs({f"x{i}": (-1, 1) for i in range(k)}, context=context)
     naive = NaiveKnobs(k, len(context))
     rng = np.random.default_rng(k)
@@ -44,16 +44,16 @@ def test_members_are_those_of_the_slow_version(
 def _agree(knobs: Knobs, naive: NaiveKnobs) -> None:
     """Demand the same weights, noise and coefficients, but for rounding."""
     memory = knobs._memory
-    rows = memory.of_members
-    theta = memory.f[memory.places.means : memory.places.a].reshape(L.MEMBERS, -1)
-    present = rows[:, L.SHARE] > 0.0
-    members = naive.members
-    assert present.sum() == len(members) == 16
+    views, sizes = memory.views, memory.sizes
+    assert views.weights.size == len(naive.models) == 12
     assert memory.f[L.COUNT] == len(naive.learned) > 8
-    assert np.allclose(rows[present, L.WEIGHT], [m.weight for m in members], rtol=1e-5)
-    assert np.allclose(rows[present, L.NOISE], [m.noise for m in members], rtol=1e-6)
-    for member, found in zip(members, theta[present], strict=True):
-        assert member.kind in KINDS
-        assert member.theta is not None
-        wanted = member.theta
-        assert np.allclose(found[: wanted.size], wanted, rtol=1e-5, atol=1e-6)
+    assert np.allclose(views.weights, [model.weight for model in naive.models], rtol=1e-5)
+    assert np.allclose(views.noise, [each.noise for each in naive.sets], rtol=1e-6)
+    triangle = np.zeros((sizes.most, sizes.most))
+    for g, each in enumerate(naive.sets):
+        triangle[np.triu_indices(sizes.most)] = views.factor.reshape(L.SETS, -1)[g]
+        for model, size in zip(each.models, (sizes.base, sizes.most), strict=True):
+            assert model.theta is not None
+            w = views.whitened[g * sizes.most :][:size]
+            found = np.linalg.solve(triangle[:size, :size], w)
+            assert np.allclose(found, model.theta, rtol=1e-5, atol=1e-6)

@@ -36,7 +36,7 @@ CHAPTERS = {
     "knobs": Chapter(
         "Knobs",
         "Settings of a live system, with costs that come late. See [knobs](../knobs.md).",
-        ("Knobs", "Turn", "KnobsReport"),
+        ("Knobs", "Proposal", "KnobsReport"),
         ("knobs", "ranges"),
     ),
     "evaluation": Chapter(

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from belated.evaluations import Estimate, Evaluation, evaluate
     from belated.game import Best, Game, Run, Runs, best_action, play, play_many
     from belated.intervals import Interval, Intervals, IntervalsReport
-    from belated.knobs import Knobs, KnobsReport, Turn
+    from belated.knobs import Knobs, KnobsReport, Proposal
     from belated.learner.counters import Counters
     from belated.learner.learner import Decision, Learner
     from belated.learner.report import Certificate, Report
@@ -91,7 +91,7 @@ _LAZY = {
     "Run": "game",
     "Runs": "game",
     "Timeline": "timeline",
-    "Turn": "knobs",
+    "Proposal": "knobs",
     "audit": "audits",
     "best_action": "game",
     "bounds": "",
@@ -154,6 +154,7 @@ __all__ = [
     "Option",
     "Portfolio",
     "Problem",
+    "Proposal",
     "Report",
     "Run",
     "Runs",
@@ -163,7 +164,6 @@ __all__ = [
     "SpecError",
     "Timeline",
     "TimelineError",
-    "Turn",
     "TwoPoint",
     "UnknownTicket",
     "__version__",

@@ -1,6 +1,6 @@
 """Knobs: settings of a live system from costs that come late and noisy."""
 
-from belated.knobs.knobs import Expected, Knobs, Turn
+from belated.knobs.knobs import Expected, Knobs, Proposal
 from belated.knobs.report import Comparison, InContext, KnobsReport, Stretch
 
 __all__ = [
@@ -9,6 +9,6 @@ __all__ = [
     "InContext",
     "Knobs",
     "KnobsReport",
+    "Proposal",
     "Stretch",
-    "Turn",
 ]

@@ -20,7 +20,8 @@ ENDS = ("at_most", "at_least")
 _MOST = 64
 _LARGE = 1e305  # what is added up must not overflow
 _AWAY = Fraction(100)  # of places, whose products with a row add up to 16 at most: never, or always
-_ROUNDING = 2.0 / L.WIDE  # of a place
+_ROUNDING = 2.0 / L.GRID  # of a place
+_SUMMING = Fraction(8e-15)  # of the sizes of 16 products: rounding of values and of their sum
 
 Constraint = Mapping[str, float]
 """Factors by knob, and the bound as ``at_most`` or ``at_least``."""
@@ -119,44 +120,24 @@ def words(constraint: Constraint) -> str:
     return f"{said} >= {constraint['at_least']:g}"
 
 
-def numbers(
-    constraints: tuple[Constraint, ...], knobs: Mapping[str, Any], start: Mapping[str, Any]
-) -> Floats:
-    """Return what kernels look at (``kernels.knobs.limits``); nothing without constraints.
+def numbers(constraints: tuple[Constraint, ...], knobs: Mapping[str, Any]) -> Floats:
+    """Return the rows <a, x> <= b of ``kernels.knobs.constraints`` over places x.
 
-    Rows <a, x> <= b for places x, a little less than b, for rounding; rows <g, v> <= h for values;
-    the ends of all ranges, and the start. Factors of knobs with other ranges are 0.
+    Their bounds leave room for the rounding of places, of values and of sums of values.
     """
-    if not constraints:
-        return np.empty(0)
-    of_places = np.zeros((len(constraints), len(knobs) + 1))
-    of_values = np.zeros_like(of_places)
-    for row, plain, constraint in zip(of_places, of_values, constraints, strict=True):
+    rows = np.zeros((len(constraints), len(knobs) + 1))
+    for row, constraint in zip(rows, constraints, strict=True):
         sign = 1 if "at_most" in constraint else -1
         bound = sign * Fraction(constraint["at_most" if "at_most" in constraint else "at_least"])
-        plain[-1] = float(bound)
-        bound -= _size(constraint, knobs) * Fraction(L.SUMMING)
+        bound -= _size(constraint, knobs) * _SUMMING
         halves = [Fraction(0)] * len(knobs)
         for i, (name, knob) in enumerate(knobs.items()):
             if constraint.get(name):
                 factor = sign * Fraction(constraint[name])
-                plain[i] = float(factor)
                 halves[i] = factor * (Fraction(knob.high) - Fraction(knob.low)) / 2
                 bound -= factor * (Fraction(knob.high) + Fraction(knob.low)) / 2
         largest = max(map(abs, halves))
         row[:-1] = [float(half / largest) for half in halves]
         row[-1] = float(min(max(bound / largest, -_AWAY), _AWAY))
         row[-1] -= _ROUNDING * np.abs(row[:-1]).sum()
-    return np.concatenate([of_places.ravel(), of_values.ravel(), _ends(knobs, start)])
-
-
-def _ends(knobs: Mapping[str, Any], start: Mapping[str, Any]) -> Floats:
-    """Return where ranges begin and end and the values of the start, 0 of those that are no spans.
-
-    Nobody asks for the others.
-    """
-    of_span = [
-        (knob.low, knob.high, float(start[name])) if isinstance(knob, Span) else (0.0, 0.0, 0.0)
-        for name, knob in knobs.items()
-    ]
-    return np.array(of_span).T.ravel()
+    return rows.ravel()

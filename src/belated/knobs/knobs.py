@@ -46,7 +46,7 @@ _LARGEST = ("max_delay", "max_answered_delay", "max_unanswered_age", "max_backlo
 _TRIES = 64  # plays that the cost of exploring is estimated from
 
 
-class Turn(NamedTuple):
+class Proposal(NamedTuple):
     """What ``predict`` returns."""
 
     ticket: int
@@ -75,9 +75,9 @@ class Knobs:
     ``constraints`` are what settings must satisfy beside their ranges: dicts of factors by knob,
     with ``at_most`` or ``at_least``, such as ``{"low": 1, "high": -1, "at_most": -5}``.
 
-    It is Thompson sampling with a small family of Bayesian linear models over quadratic, cosine and
-    trend features of the settings, which differ in how long they remember and in whether blocks of
-    rounds have levels of their own (see docs/knobs.md). Nothing needs tuning, and nothing depends
+    It is Thompson sampling with twelve Bayesian linear models over quadratic and cosine features of
+    the settings, which differ in how long they remember and in whether blocks of rounds have levels
+    of their own (see docs/knobs.md). Nothing needs tuning, and nothing depends
     on the unit of the costs. No bound on the regret is claimed; ``bl.OnePoint`` has one.
 
     For a live system: a setting is held for ``hold`` rounds; from one setting of the learner to the
@@ -146,7 +146,7 @@ class Knobs:
 
     def _connect(self, settings: Settings, memory: KnobsMemory, keys: Keys) -> None:
         self._settings, self._memory, self._keys = settings, memory, keys
-        self._step = entries.step(settings.code)
+        self._step = entries.step()
         self._turn: list[None] = [None]
 
     def _do(
@@ -194,7 +194,7 @@ class Knobs:
         context: Mapping[str, Any] | None = None,
         *,
         at: Time | None = None,
-    ) -> Turn:
+    ) -> Proposal:
         """Return the next ticket and the setting to play; ``at`` is the time.
 
         With a ``key``, a string that no open ticket has, every other verb takes the key in the
@@ -225,7 +225,7 @@ class Knobs:
         finally:
             if keys.left is not None:
                 keys.finish(self._memory)
-        return _as_tuple(Turn, (ticket, settings.setting(x.tolist())))
+        return _as_tuple(Proposal, (ticket, settings.setting(x.tolist())))
 
     def _at(self, at: Moment) -> KnobsMemory:
         """Return memory that knows of what kind times are: a copy, where that is news.
@@ -285,7 +285,7 @@ class Knobs:
     def revise(self, ticket: int | Key, cost: float, *, at: Time | None = None) -> bool:
         """Learn the cost so far; the ticket stays open, and the cost may change again.
 
-        What was learned of an earlier cost is taken back: the sums of members have the newest one
+        What was learned of an earlier cost is taken back: the sums of models have the newest one
         alone. Their weights and their noise follow last words only.
         """
         return self._hear("revise", L.REVISE, ticket, cost, at)
@@ -466,7 +466,7 @@ class Knobs:
         tickets = np.where(events >= 0, events, ~events) - first
         if ((tickets < 0) | (tickets >= costs.size)).any():
             raise UnknownTicket("run: every ticket of the timeline needs an entry in costs")
-        run, done = entries.run(self._settings.code), 0
+        run, done = entries.run(), 0
         while done < events.size:
             memory = self._memory
             when = times[done:] if times.size > 1 else times
@@ -501,7 +501,7 @@ class Knobs:
         is_known = memory.number(L.UNIT) > 0.0
         seen = np.empty(3)
         entries.look()(memory.f, memory.n, np.concatenate([settings.places, features]), seen)
-        noise = memory.of_members[memory.of_members[:, L.WEIGHT].argmax(), L.NOISE]
+        noise = memory.views.noise[memory.views.weights.argmax() // L.FEATURES]
         settled = int(memory.number(L.SETTLED))
         return KnobsReport(
             **{name: counts[name] for name in ("rounds", "observed", "open", "cancelled", "late")},

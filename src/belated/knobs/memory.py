@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from belated.arrays import Floats
 from belated.kernels.knobs import layout as L
-from belated.kernels.knobs.beginning import set_up
+from belated.kernels.knobs.initial import set_up
+from belated.kernels.knobs.views import Views, python_views
 from belated.kernels.slots import ints as N
 from belated.kernels.slots import table as T
 from belated.knobs.settings import Settings
@@ -31,7 +32,7 @@ _LARGE = 1e150
 _SLACK = 1e-6
 # What is the same in all memories of the same settings, and what may be infinite.
 _FIXED = [L.HOLD, L.HOLDOUT]
-_ENDLESS = [L.REFRESH, L.SILENCE, *range(L.SINCE, L.SINCE + L.SETS)]
+_ENDLESS = [L.SILENCE, *range(L.SINCE, L.SINCE + L.SETS)]
 _COUNTED = [
     *(L.COUNT, L.FILLED, L.FED, L.LATEST, L.COMPARED, L.ALARMS, L.SETTLED, L.CORRECTED, L.TAMED),
     *(L.OF_ARM, L.OF_ARM + 2, L.MODE, L.ARM, L.FRESH, L.ALARMED, L.ANEW, L.PROVISIONAL),
@@ -41,13 +42,11 @@ _COUNTED = [
 class KnobsMemory(TimedMemory):
     """``f`` and ``n``; see ``belated.kernels.knobs.layout``."""
 
-    __slots__ = ("places", "sizes")
+    __slots__ = ("sizes",)
 
     def __init__(self, settings: Settings, memory: Memory) -> None:
         super().__init__(aligned(memory.f), memory.n)
-        k, c = len(settings.knobs), settings.width
-        self.sizes = L.sizes(k, c)
-        self.places = L.places(self.sizes, k, c)
+        self.sizes = L.sizes(len(settings.knobs), settings.width)
 
     @classmethod
     def begun(cls, settings: Settings) -> Self:
@@ -67,15 +66,14 @@ class KnobsMemory(TimedMemory):
         return float(self.f[slot])
 
     @property
-    def of_members(self) -> Floats:
-        """A view of the members, one row each."""
-        rows = self.f[self.places.members : self.places.means]
-        return rows.reshape(L.MEMBERS, L.OF_MEMBER)
+    def views(self) -> Views:
+        """The parts of ``f`` by name."""
+        return python_views(self.f, self.n)
 
     @property
-    def of_past(self) -> Floats:
-        """A view of the stretches of the past, one row each."""
-        rows = self.f[L.PAST : self.places.knobs]
+    def history(self) -> Floats:
+        """A view of the stretches of the history, one row each."""
+        rows = self.f[L.HISTORY : L.HISTORY + L.STRETCHES * L.OF_STRETCH]
         return rows.reshape(L.STRETCHES, L.OF_STRETCH)
 
     def contexts(self) -> tuple[Floats, Floats]:
@@ -83,13 +81,12 @@ class KnobsMemory(TimedMemory):
 
         The sums of the set that forgets nothing and has no levels are those of all costs.
         """
-        a, k, most = self.places.a, self.dim, self.sizes.most
+        a, k, most = self.views.a, self.dim, self.sizes.most
         first = 1 + 2 * k + k * (k - 1) // 2
         at = np.arange(first, self.sizes.base, k + 1)
-        row = self.f[a : a + most]
-        count = max(float(row[0]), 1.0)
-        means = row[at] / count
-        squares = self.f[a + at * (2 * most - at + 1) // 2] / count
+        count = max(float(a[0]), 1.0)
+        means = a[at] / count
+        squares = a[at * (2 * most - at + 1) // 2] / count
         return means, np.sqrt(np.maximum(squares - means * means, 0.0))
 
     def cost(self, y: float) -> float:
@@ -97,7 +94,7 @@ class KnobsMemory(TimedMemory):
         unit = self.number(L.UNIT)
         if unit == 0.0:
             return math.nan
-        return self.number(L.FIRST) + self.number(L.SHIFT) + unit * y
+        return self.number(L.ANCHOR) + unit * y
 
     # --- The clock -------------------------------------------------------------------------------
 
@@ -136,14 +133,13 @@ class KnobsMemory(TimedMemory):
     def parts(self) -> dict[str, NDArray[Any]]:
         """Return all there is, free of accidents: passing work is left out."""
         parts = super().parts()
-        f = self.f[: self.places.kept].copy()
-        f[self.places.work :] = 0.0
-        used = int(f[L.FILLED]) * self.sizes.of_buffer
-        f[self.places.buffer + used : self.places.work] = 0.0
+        f = self.f[: self.n[N.KEPT_AT]].copy()
+        views = python_views(f, self.n)
+        f[views.work : views.end] = 0.0
+        views.buffer[int(f[L.FILLED]) * (views.buffer.size // self.sizes.waits) :] = 0.0
         is_ghost = parts["tickets"][:, 1] < 0
         parts["records"][is_ghost] = 0.0
-        of_clock = self.f[self.places.kept : self.n[N.KEPT_AT]]
-        return parts | {"f": np.append(f, of_clock)}
+        return parts | {"f": f}
 
     @classmethod
     def restored(cls, settings: Settings, parts: Mapping[str, NDArray[Any]]) -> Self:
@@ -165,7 +161,7 @@ class KnobsMemory(TimedMemory):
         memory = cls(settings, joined)
         memory._check_clock(settings)
         memory._check_numbers(fresh)
-        memory._check_past()
+        memory._check_history()
         memory._check_parts(fresh)
         memory._check_records()
         return memory
@@ -201,77 +197,59 @@ class KnobsMemory(TimedMemory):
         demand(f[L.LATEST] <= max(self.rounds - 1, 0), "the latest play")
         origins = f[L.ORIGIN : L.ORIGIN + L.WINDOWS]
         demand(((origins >= 0.0) & (origins <= f[L.LATEST])).all(), "origins")
-        demand(f[L.SPREAD] > 0.0 and f[L.SQUARES] >= 0.0, "the spread of costs")
+        demand(f[L.SQUARES] >= 0.0, "the variance of costs")
         demand(f[L.GAIN_SQUARES] >= 0.0, "the comparison")
         demand(f[L.MODE] <= L.REVERTED and f[L.ARM] <= L.ASIDE and f[L.FRESH] <= 1.0, "the mode")
         demand(f[L.ALARMED] <= min(1.0, f[L.ALARMS]) and f[L.ANEW] <= self.rounds, "alarms")
         since = f[L.SINCE : L.SINCE + L.SETS]
-        demand((since >= 0.0).all() and f[L.REFRESH] >= 16.0, "when members are solved")
+        demand((since >= 0.0).all(), "when sets are solved")
 
-    def _check_past(self) -> None:
-        """Demand that the past is what it can be."""
-        length, past = self.number(L.STRETCH), self.of_past
-        demand(length >= 16.0 and math.frexp(length)[0] == 0.5, "stretches of the past")
-        demand((np.abs(past) <= _LARGE).all(), "numbers too large")
-        answers = past[:, ::2]
-        demand((answers >= 0.0).all() and (answers == np.floor(answers)).all(), "the past")
+    def _check_history(self) -> None:
+        """Demand that the history is what it can be."""
+        length, history = self.number(L.STRETCH), self.history
+        demand(length >= 16.0 and math.frexp(length)[0] == 0.5, "stretches of the history")
+        demand((np.abs(history) <= _LARGE).all(), "numbers too large")
+        answers = history[:, ::2]
+        demand((answers >= 0.0).all() and (answers == np.floor(answers)).all(), "the history")
         last = np.flatnonzero(answers.any(axis=1))
-        demand(last.size == 0 or last[-1] * length < self.rounds, "the past")
+        demand(last.size == 0 or last[-1] * length < self.rounds, "the history")
 
     def _check_parts(self, fresh: KnobsMemory) -> None:
-        """Demand that vectors, matrices and members are what they can be."""
-        p, k = self.places, self.dim
-        f = self.f[: p.kept]
-        demand((np.abs(f[p.knobs :]) <= _LARGE).all(), "numbers too large to compute with")
-        limits = slice(p.kept, int(self.n[N.KEPT_AT]) - (2 if self.has_clock else 0))
-        fixed = [slice(p.knobs, p.knobs + L.LAST * k), slice(p.table, p.prior), limits]
-        demand(
-            all((self.f[part] == fresh.f[part]).all() for part in fixed), "not of these settings"
-        )
+        """Demand that vectors, matrices and models are what they can be."""
+        v, first = self.views, fresh.views
+        limits = slice(v.end, int(self.n[N.KEPT_AT]) - (2 if self.has_clock else 0))
+        demand((np.abs(self.f[L.HEADER : v.end]) <= _LARGE).all(), "numbers too large")
+        for name in ("start", "step", "levels", "table", "prior", "prior_weights"):
+            demand(np.array_equal(getattr(v, name), getattr(first, name)), "settings")
+        demand(np.array_equal(self.f[limits], fresh.f[limits]), "settings")
         if self.n[L.LIMITS]:
             demand(self._is_last_allowed(self.f[limits]), "the last play")
-        demand((np.abs(f[p.knobs + L.LAST * k : p.table]) <= 1.0).all(), "the last play")
-        members = self.of_members
-        demand((members[:, L.SHARE] == fresh.of_members[:, L.SHARE]).all(), "members")
-        weights, noise = members[:, L.WEIGHT], members[:, L.NOISE]
+        demand((np.abs(v.last) <= 1.0).all(), "the last play")
+        weights = v.weights
         demand((weights >= 0.0).all() and abs(weights.sum() - 1.0) <= _SLACK, "weights")
-        demand((noise > 0.0).all(), "the noise of members")
-        blocks = f[p.blocks : p.buffer].reshape(L.RING, self.sizes.of_block)
+        demand((v.noise > 0.0).all(), "the noise")
+        blocks = v.blocks.reshape(L.RING + 1, -1)
         numbers = blocks[:, L.NUMBER]
-        own = (numbers - 1.0) % L.RING == np.arange(L.RING)
-        demand(((numbers == 0.0) | (own & (numbers >= 1.0))).all(), "numbers of blocks")
+        own = (numbers[:-1] - 1.0) % L.RING == np.arange(L.RING)
+        demand(((numbers[:-1] == 0.0) | (own & (numbers[:-1] >= 1.0))).all(), "numbers of blocks")
         demand((numbers <= self.rounds // L.BLOCK + 1).all(), "numbers of blocks")
-        demand((blocks[:, L.ANSWERS] >= 0.0).all(), "answers of blocks")
-        if f[L.UNIT] > 0.0:
-            demand((f[p.prior : p.members] > 0.0).all(), "the prior")
-            demand(all((each > 0.0).all() for each in self._pivots()), "members that are solved")
-        waiting = f[p.buffer : p.work].reshape(-1, self.sizes.of_buffer)[: int(f[L.FILLED])]
+        demand(numbers[-1] == 0.0 and (blocks[:, L.ANSWERS] >= 0.0).all(), "answers of blocks")
+        if self.number(L.UNIT) > 0.0:
+            rows, most = np.arange(self.sizes.most), self.sizes.most
+            diagonals = v.factor.reshape(L.SETS, -1)[:, rows * (2 * most - rows + 1) // 2]
+            demand((diagonals > 0.0).all(), "sets that are solved")
+        waiting = v.buffer.reshape(self.sizes.waits, -1)[: int(self.number(L.FILLED))]
         tickets = waiting[:, L.ITS_TICKET]
         demand(((tickets >= 0.0) & (tickets < self.rounds)).all(), "costs that wait")
         demand((tickets == np.floor(tickets)).all(), "costs that wait")
 
     def _is_last_allowed(self, limits: Floats) -> bool:
         """Return whether the last play satisfies the constraints, but for rounding."""
-        p, k, m = self.places, self.dim, int(self.n[L.LIMITS])
-        start, _, _, last = self.f[p.knobs : p.table].reshape(4, k)
-        rows = limits[m * (k + 1) : 2 * m * (k + 1)].reshape(m, k + 1)
-        low, high, first = limits[2 * m * (k + 1) :].reshape(3, k)
-        values = np.where(last == start, first, low + 0.5 * (last + 1.0) * (high - low))
-        is_start = ((rows[:, :k] == 0.0) | (last == start)).all(axis=1)
-        rounding = L.SUMMING * (np.abs(rows[:, :k]) @ np.abs(values))
-        return bool((is_start | (rows[:, :k] @ values <= rows[:, k] + rounding)).all())
-
-    def _pivots(self) -> list[Floats]:
-        """Return the diagonals of the members that there are, where sets have been solved."""
-        at, found = self.places.solved, []
-        for member in range(L.MEMBERS):
-            kind = member % L.TYPES
-            size = self.sizes.base + (0, self.sizes.cosines, self.dim + 1)[kind]
-            rows = np.arange(size)
-            if self.of_members[member, L.SHARE] > 0.0:
-                found.append(self.f[at + rows * (2 * size - rows + 1) // 2])
-            at += size * (size + 1) // 2
-        return found
+        v, k = self.views, self.dim
+        rows = limits.reshape(-1, k + 1)
+        is_start = ((rows[:, :k] == 0.0) | (v.last == v.start)).all(axis=1)
+        room = np.abs(rows[:, :k]).sum(axis=1) / L.GRID
+        return bool((is_start | (rows[:, :k] @ v.last <= rows[:, k] + room)).all())
 
     def _check_records(self) -> None:
         """Demand that open tickets have places, arms, and costs or none."""
@@ -285,7 +263,7 @@ class KnobsMemory(TimedMemory):
         demand((np.isnan(learned) | (np.abs(learned) <= _LARGE)).all(), "costs so far")
         demand((np.isnan(so_far) <= np.isnan(learned)).all(), "costs so far")
         packed = rows[:, L.OF_TICKET : L.OF_TICKET + self.sizes.packed]
-        most = 2.0 * L.WIDE * (L.STEP + 1.0)
+        most = 2.0 * L.GRID * (L.PAIR + 1.0)
         demand(((packed >= 0.0) & (packed <= most)).all(), "places of tickets")
         demand((packed == np.floor(packed)).all(), "places of tickets")
-        demand((packed % L.STEP <= 2.0 * L.WIDE).all(), "places of tickets")
+        demand((packed % L.PAIR <= 2.0 * L.GRID).all(), "places of tickets")

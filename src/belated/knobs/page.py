@@ -202,7 +202,7 @@ def _slices(knobs: Knobs, report: KnobsReport) -> Iterator[Section]:
 
 
 def _beliefs(report: KnobsReport) -> Section:
-    """Show which members count."""
+    """Show which models count."""
     shares = {
         **{f"remembers {name}": share for name, share in report.memories.items()},
         **{f"looks at {name}": share for name, share in report.features.items()},
@@ -212,11 +212,11 @@ def _beliefs(report: KnobsReport) -> Section:
         name.replace("remembers all", "remembers everything"): s for name, s in shares.items()
     }
     group = Series("weight", (), tuple(shares.values()))
-    figure = Bars("Weights of members", tuple(shares), (group,), "weight")
+    figure = Bars("Weights of models", tuple(shares), (group,), "weight")
     says = (
-        "Members that remember everything are best where nothing drifts, and levels where costs "
+        "Models that remember everything are best where nothing drifts, and levels where costs "
         "go up and down whatever is played. Quadratics are smooth; cosines know kinks and several "
-        "valleys; trends follow what moves."
+        "valleys."
     )
     return Section("What does it believe in now?", figure, says)
 

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from belated.kernels.knobs import layout as L
-from belated.kernels.knobs.comparing import ALPHA
+from belated.kernels.knobs.holdout import ALPHA
 from belated.knobs.memory import KnobsMemory
 from belated.knobs.settings import Setting, Settings
 
 MODES = ("learning", "paused", "reverted")
 """What knobs do."""
-_MEMORIES = ("all", *(f"{window:,.0f} rounds" for window in L.WINDOW[1:]))
-_FEATURES = ("quadratic", "cosines", "trend")
+_MEMORIES = ("all", *(f"{window:,.0f} rounds" for window in (L.LONG, L.SHORT)))
+_FEATURES = ("quadratic", "cosines")
 
 
 @dataclass(frozen=True)
@@ -81,8 +81,8 @@ class KnobsReport:
     or the one so far, when their deadline passed. ``max_delay`` is the larger one of
     ``max_answered_delay``, of rounds whose cost came, and ``max_unanswered_age``, of those that are
     open or were closed without one.
-    ``memories``, ``levels`` and ``features`` are the weights of members by how long costs count,
-    by whether blocks of rounds have levels of their own, and by what members look at. ``past`` has
+    ``memories``, ``levels`` and ``features`` are the weights of models by how long costs count,
+    by whether blocks of rounds have levels of their own, and by what models look at. ``past`` has
     at most 64 stretches of rounds, all of one length, and what they cost.
     """
 
@@ -167,7 +167,7 @@ def comparison_of(settings: Settings, memory: KnobsMemory, radius: float) -> Com
     sign = -1.0 if settings.goal == "max" else 1.0
     counts = [int(memory.number(L.OF_ARM + slot)) for slot in (2, 0)]
     means = [
-        sign * (memory.number(L.FIRST) + memory.number(L.OF_ARM + slot)) if count else None
+        sign * memory.number(L.OF_ARM + slot) if count else None
         for slot, count in zip((3, 1), counts, strict=True)
     ]
     gain = memory.number(L.GAIN)
@@ -186,22 +186,22 @@ def comparison_of(settings: Settings, memory: KnobsMemory, radius: float) -> Com
 def past_of(settings: Settings, memory: KnobsMemory) -> tuple[Stretch, ...]:
     """Read the past, up to the last stretch of which a cost is known."""
 
-    def mean(answers: float, total: float) -> float | None:
-        return settings.cost(memory.number(L.FIRST) + total / answers) if answers else None
+    def shown(answers: float, mean: float) -> float | None:
+        return settings.cost(mean) if answers else None
 
-    rows = memory.of_past.tolist()
+    rows = memory.history.tolist()
     while rows and rows[-1][0] + rows[-1][2] == 0.0:
         rows.pop()
     length = int(memory.number(L.STRETCH))
     return tuple(
-        Stretch(i * length, int(row[0]), mean(*row[:2]), int(row[2]), mean(*row[2:]))
+        Stretch(i * length, int(row[0]), shown(*row[:2]), int(row[2]), shown(*row[2:]))
         for i, row in enumerate(rows)
     )
 
 
 def shares_of(memory: KnobsMemory) -> tuple[dict[str, float], float, dict[str, float]]:
-    """Return the weights of members by memory, of those with levels, and by features."""
-    weights = memory.of_members[:, L.WEIGHT].reshape(L.WINDOWS, L.LEVELS, L.TYPES)
+    """Return the weights of models by memory, of those with levels, and by features."""
+    weights = memory.views.weights.reshape(L.WINDOWS, L.LEVELS, L.FEATURES)
     by_memory = weights.sum(axis=(1, 2)).tolist()
     by_features = weights.sum(axis=(0, 1)).tolist()
     return (

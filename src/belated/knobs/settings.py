@@ -12,9 +12,10 @@ from typing import Any, Literal
 import numpy as np
 
 from belated import ranges
-from belated.arrays import Code, Floats
+from belated.arrays import Floats
 from belated.errors import BadFeatures, SpecError
 from belated.kernels.knobs import layout as L
+from belated.kernels.knobs.views import python_views
 from belated.kernels.slots import ints as N
 from belated.knobs import constraints
 from belated.knobs.constraints import Constraint
@@ -70,11 +71,6 @@ class Settings:
     def width(self) -> int:
         """Features of the context."""
         return sum(_width(each) for each in self.context.values())
-
-    @property
-    def code(self) -> Code:
-        """What entries are compiled for: whether there are constraints."""
-        return (int(bool(self.constraints)),)
 
     @property
     def patience(self) -> int | None:
@@ -183,27 +179,27 @@ class Settings:
     def fresh(self) -> Memory:
         """Return memory that has seen nothing; kernels have yet to set it up."""
         k, c = len(self.knobs), self.width
-        sizes = L.sizes(k, c)
-        places = L.places(sizes, k, c)
-        limits = constraints.numbers(self.constraints, self.knobs, self.start)
-        f = np.append(np.zeros(places.kept), limits)
-        f[L.HOLD] = self.hold
-        f[L.HOLDOUT] = self.holdout
-        f[L.SILENCE] = math.nan if self.silence is None else self.cost(self.silence)
-        of_knobs = f[places.knobs : places.table].reshape(4, k)
-        of_knobs[0] = self.places
-        of_knobs[1] = [2.0 * self.max_step[name] for name in self.knobs]
-        of_knobs[2] = [knob.levels for knob in self.knobs.values()]
         numbers = {
             N.DIM: k,
             N.OWN: c,
             L.LIMITS: len(self.constraints),
-            N.KEEP: L.OF_TICKET + sizes.packed,
+            N.KEEP: L.OF_TICKET + L.sizes(k, c).packed,
             N.SEED_LOW: self.seed & 0xFFFFFFFF,
             N.SEED_HIGH: self.seed >> 32,
             N.PATIENCE: -1 if self.patience is None else self.patience**2,
             N.FORGET: 0 if self.patience is None else 1 + _FORGET * (self.patience + 1),
         }
+        n = np.zeros(N.HEADER, dtype=np.int64)
+        n[list(numbers)] = list(numbers.values())
+        limits = constraints.numbers(self.constraints, self.knobs)
+        f = np.append(np.zeros(python_views(np.empty(0), n).end), limits)
+        views = python_views(f, n)
+        f[L.HOLD] = self.hold
+        f[L.HOLDOUT] = self.holdout
+        f[L.SILENCE] = math.nan if self.silence is None else self.cost(self.silence)
+        views.start[:] = self.places
+        views.step[:] = [2.0 * self.max_step[name] for name in self.knobs]
+        views.levels[:] = [knob.levels for knob in self.knobs.values()]
         return Memory.fresh(f, numbers, FEWEST)
 
 
@@ -359,4 +355,4 @@ def _width(known: Range) -> int:
 
 def _rounded(place: float) -> float:
     """Return a place as kernels keep it."""
-    return math.floor((place + 1.0) * L.WIDE + 0.5) / L.WIDE - 1.0
+    return math.floor((place + 1.0) * L.GRID + 0.5) / L.GRID - 1.0

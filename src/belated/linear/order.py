@@ -55,7 +55,7 @@ def in_sets(events: Ints) -> Ints:
 
     >>> import numpy as np
     >>> in_sets(np.array([0, 1, 2, 3, ~3, ~2, ~1, 4, ~4])).tolist()
-    [0, 1, 2, 3, -4, -3, -2, 4, -5]
+    [0, 1, 2, 3, -3, -2, -4, 4, -5]
     """
     is_label = events < 0
     labels = events[is_label]

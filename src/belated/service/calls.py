@@ -10,7 +10,7 @@ import numpy as np
 from belated.decisions import Choice
 from belated.errors import AlreadyObserved, BelatedError, UnknownTicket
 from belated.intervals import Interval
-from belated.knobs.knobs import Turn
+from belated.knobs.knobs import Proposal
 from belated.learner.keys import Key
 from belated.learner.learner import Decision
 from belated.linear.model import Forecast
@@ -219,6 +219,6 @@ _SAID: dict[type[Any], Callable[[Any], dict[str, Any]]] = {
     Forecast: lambda found: {"value": found.value},
     Interval: lambda found: {"value": found.value, "low": found.low, "high": found.high},
     Choice: lambda found: {"action": found.action, "probability": found.probability},
-    Turn: lambda found: {"setting": found.setting},
+    Proposal: lambda found: {"setting": found.setting},
     Decision: lambda found: {"play": np.asarray(found.x).tolist()},
 }

@@ -16,7 +16,7 @@ from belated.errors import (
 )
 from belated.files import StrPath
 from belated.knobs import Knobs, KnobsReport
-from belated.knobs.knobs import Expected, Turn
+from belated.knobs.knobs import Expected, Proposal
 from belated.knobs.settings import Setting, Settings
 from belated.learner.keys import Key
 from belated.linear.moments import Time
@@ -42,14 +42,14 @@ class StoredKnobs(TimedModel):
         context: Mapping[str, Any] | None = None,
         *,
         at: Time | None = None,
-    ) -> Turn:
+    ) -> Proposal:
         """Return the next ticket and the setting to play; see ``Knobs.predict``.
 
         Where the deadline is a length of time and ``at`` is not given, it is the time of the
         system, which is logged.
         """
-        turn: Turn = self._done(StoredKnobs._predict, key, context, at)
-        return turn
+        proposal: Proposal = self._done(StoredKnobs._predict, key, context, at)
+        return proposal
 
     def _predict(
         self,

@@ -1,9 +1,7 @@
 """The clock of knobs whose deadline is a length of time.
 
-Such knobs have a little more than others: how long a ticket may be open and the time now, which
-stand right before what is kept per ticket, and when each ticket is due, the last number that is
-kept of it. The clock never goes back and all tickets get the same time, so they are due in their
-order.
+The length and the time now stand right before what is kept per ticket, whose last number is when it
+is due. The clock never goes back and all tickets get the same time, so they are due in their order.
 """
 
 from __future__ import annotations

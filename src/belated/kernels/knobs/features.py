@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from belated.arrays import Floats
 from belated.kernels.jit import leaf, limb
-from belated.kernels.knobs import layout as L
+from belated.kernels.knobs.views import Views
 
 _HALF_PI = 1.5707963267948966
 
@@ -40,9 +40,9 @@ _cosine, _write_cosines = leaf(cosine), limb(write_cosines)
 
 
 @limb
-def write_features(x: Floats, context: Floats, order: int, chebyshev: Floats, phi: Floats) -> None:
-    """Write the features of a play in a context; ``chebyshev`` has room for order + 1 per knob."""
-    k = x.size
+def write_features(v: Views) -> None:
+    """Write the features of x in the context to phi."""
+    x, phi, k, order, cosines = v.x, v.phi, v.k, v.order, v.chebyshev
     phi[0] = 1.0
     at = 1 + 2 * k
     for i in range(k):
@@ -51,21 +51,17 @@ def write_features(x: Floats, context: Floats, order: int, chebyshev: Floats, ph
         for j in range(i + 1, k):
             phi[at] = x[i] * x[j]
             at += 1
-        _write_cosines(_cosine(x[i]), chebyshev, order, 1, i * (order + 1))
-    for c in range(context.size):
-        phi[at] = context[c]
+        _write_cosines(_cosine(x[i]), cosines, order, 1, i * (order + 1))
+    for c in range(v.context.size):
+        phi[at] = v.context[c]
         for i in range(k):
-            phi[at + 1 + i] = context[c] * x[i]
+            phi[at + 1 + i] = v.context[c] * x[i]
         at += 1 + k
-    if k > 2:
-        for i in range(k):
-            for j in range(2, 2 + L.EACH):
-                phi[at] = chebyshev[i * (order + 1) + j]
-                at += 1
-    else:
-        last = (k - 1) * (order + 1)
-        for i in range(order * (k - 1) + 1):
-            factor = chebyshev[i] if k == 2 else 1.0
-            for j in range(0 if i > 0 else 1, order - i + 1):
-                phi[at] = factor * chebyshev[last + j]
-                at += 1
+    for i in range(order + 1 if k == 2 else 0):
+        for j in range(0 if i > 0 else 1, order - i + 1):
+            phi[at] = cosines[i] * cosines[order + 1 + j]
+            at += 1
+    for i in range(k if k != 2 else 0):
+        for j in range(1 if k == 1 else 2, order + 1):
+            phi[at] = cosines[i * (order + 1) + j]
+            at += 1

@@ -1,4 +1,4 @@
-"""Is the learner better than the start? A confidence sequence that holds at all times.
+"""The comparison of the learner with the start: a confidence sequence that holds at all times.
 
 In a share h of the rounds a coin plays the start, arm 1; otherwise the learner plays, arm 0. With m
 the mean of all costs compared before,
@@ -11,13 +11,10 @@ of n such numbers, with standard deviation s, is within
     s sqrt(2 (n r + 1) / (n^2 r) ln(sqrt(n r + 1) / alpha))
 
 of the mean difference of the rounds compared, at all n at once with probability 1 - alpha, in the
-limit (Waudby-Smith, Arbour, Sinha, Kennedy, Ramdas: "Time-uniform central limit theory and
-asymptotic confidence sequences", 2024). r = 0.008 makes it narrow for about a thousand rounds.
-
-Where costs are mostly the same, such as sales and errors, the start is long without one that is
-not, and then s is far too small. So s^2 is at least v / h + v / (1 - h), which it would be if costs
-of both arms had the variance v of all: then rare costs raise no false alarm, of which without it
-there are many (``tests/test_knobs_live.py``).
+limit (Waudby-Smith et al., "Time-uniform central limit theory and asymptotic confidence sequences",
+2024). If costs are mostly equal, such as sales, the start can have none that differs for a long
+time, and s is far too small. So s^2 is at least v / h + v / (1 - h), its value if the costs of both
+arms had the variance v of all.
 """
 
 from __future__ import annotations
@@ -29,9 +26,9 @@ from belated.kernels.exact import ln
 from belated.kernels.jit import leaf, limb
 from belated.kernels.knobs import layout as L
 
-ALPHA = 0.05
-FEWEST = 30.0  # answers of each arm, before anything is said
-_RATIO = 0.008
+ALPHA = 0.05  # probability of a false alarm
+FEWEST = 30.0  # answers of each arm before anything is said: the result is asymptotic
+_RATIO = 0.008  # r: narrowest after about a thousand rounds
 
 
 @leaf
@@ -48,23 +45,22 @@ def radius(f: Floats) -> float:
 
 
 @limb
-def compare(f: Floats, arm: float, delta: float) -> None:
-    """Take the cost of a round into the comparison; revert when the learner is worse."""
+def compare(f: Floats, arm: float, cost: float) -> None:
+    """Include the cost of a round in the comparison; revert when the learner is worse."""
     if arm == L.ASIDE:
         return
-    share = f[L.HOLDOUT]
+    share, apart = f[L.HOLDOUT], cost - f[L.BASELINE]
     psi = 1.0 / share if arm == L.START else -1.0 / (1.0 - share)
-    psi *= delta - f[L.BASELINE] if f[L.COMPARED] > 0.0 else 0.0
+    psi *= apart if f[L.COMPARED] > 0.0 else 0.0
     f[L.COMPARED] += 1.0
-    apart = delta - f[L.BASELINE]
     f[L.BASELINE] += apart / f[L.COMPARED]
-    f[L.COST_SQUARES] += apart * (delta - f[L.BASELINE])
+    f[L.COST_SQUARES] += apart * (cost - f[L.BASELINE])
     away = psi - f[L.GAIN]
     f[L.GAIN] += away / f[L.COMPARED]
     f[L.GAIN_SQUARES] += away * (psi - f[L.GAIN])
     at = L.OF_ARM + (2 if arm == L.START else 0)
     f[at] += 1.0
-    f[at + 1] += (delta - f[at + 1]) / f[at]
+    f[at + 1] += (cost - f[at + 1]) / f[at]
     if f[L.GAIN] + radius(f) < 0.0 and f[L.MODE] != L.REVERTED and f[L.ALARMED] == 0.0:
         f[L.MODE] = float(L.REVERTED)
         f[L.ALARMED] = 1.0
@@ -73,6 +69,5 @@ def compare(f: Floats, arm: float, delta: float) -> None:
 
 @leaf
 def is_compared(f: Floats, ticket: int) -> bool:
-    """Return whether a round counts: the last one of its setting, since the comparison began."""
-    hold = int(f[L.HOLD])
-    return f[L.HOLDOUT] > 0.0 and ticket % hold == hold - 1 and ticket >= f[L.ANEW]
+    """Tell whether a round counts: the last one of its setting, since the comparison began."""
+    return f[L.HOLDOUT] > 0.0 and (ticket + 1) % int(f[L.HOLD]) == 0 and ticket >= f[L.ANEW]
