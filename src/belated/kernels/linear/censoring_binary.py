@@ -21,6 +21,9 @@ This counts as two labels, beside N' labels at ages beyond half of the time so f
 
     share = F + (S y' + 2 T) / (N' + 2).
 
+N' = 0 while all labels are the same answer but an earlier ticket had the other one, which is
+known later.
+
 With b = B + 1/2 and d = k t |share - F - S q|, the number of the t tickets that are in the tail and
 not like the labels so far,
 
@@ -60,7 +63,9 @@ def set_log_odds(code: Code, f: Floats, e: Estimate) -> None:
     stopped = depends * sigmoid(e.stopped - _COMING)
     nearest = min(max(_nearest_to_half(e), e.mean), e.mean + e.tail) - e.mean
     assumed = stopped * nearest + (1.0 - stopped) * e.tail * running
-    in_tail = (e.tail * e.late_residuals + _PRIOR * assumed) / (e.late + _PRIOR)
+    one, all_yes = not 0.0 < e.residuals < e.labels, e.residuals + e.earlier_residuals
+    told = 0.0 if one and 0.0 < all_yes < total else 1.0
+    in_tail = (told * e.tail * e.late_residuals + _PRIOR * assumed) / (told * e.late + _PRIOR)
     share = ((e.mean + in_tail) * total + 0.5) / (total + 1.0)
     f[lm.OFFSET] = ln(share / (1.0 - share))
     rarer = min(e.residuals, e.labels - e.residuals) + 0.5
