@@ -199,7 +199,7 @@ class SQLite(Tables):
         """Return True: no other process has models of the file."""
         return True
 
-    def disconnect(self) -> None:
+    def disconnect(self, session: int | None) -> None:
         """Do nothing: no other process may write."""
 
     def close(self) -> None:

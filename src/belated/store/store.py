@@ -396,11 +396,11 @@ class Store:
         if self.on_lost is not None:
             self.on_lost()
 
-    def _broken(self) -> None:
-        """Notice that the connection is dead; a thread that uses it notices by itself."""
+    def _broken(self, session: int | None) -> None:
+        """Notice that a connection is dead; a thread that uses it notices by itself."""
         if self.writer.turn.acquire(blocking=False):
             try:
-                self._database.disconnect()
+                self._database.disconnect(session)
             finally:
                 self.writer.turn.release()
 
