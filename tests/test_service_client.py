@@ -329,7 +329,7 @@ def test_no_try_comes_before_the_time_that_the_server_asks_for(
     "value", [np.longdouble(1.5), np.array([1.5], np.longdouble), np.clongdouble(1.0), np.add]
 )
 def test_what_numpy_cannot_make_plain_is_refused_in_words(value: Any) -> None:
-    with pytest.raises(TypeError, match="JSON has no .*: features and values are numbers"):
+    with pytest.raises(TypeError, match=r"JSON has no .*: features and values are numbers"):
         json.dumps(value, default=plain_of)
 
 
