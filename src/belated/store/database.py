@@ -157,7 +157,7 @@ class Database(Source, Protocol):
         """Note how many events models have at least, by their numbers."""
 
     def hold(self, model: int) -> None:
-        """Become the one who writes a model, or raise ``StoreInUse``; it stays so until the end."""
+        """Become the writer of a model until the end, or raise ``StoreInUse``."""
 
     def release(self, model: int) -> None:
         """Let another one write a model."""

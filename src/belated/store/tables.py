@@ -96,7 +96,7 @@ class Tables(ABC):
 
     @abstractmethod
     def _disown(self, execute: Execute, model: int) -> None:
-        """Remove what is known of who writes a model, where several may."""
+        """Remove the record of the owner of a model, if processes share the database."""
 
     # --- Writing --------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 Answers between two predictions are a set; see ``belated.linear.answer_set``. As nearly always there
 is only one, it is applied at once, and what it changes is kept until the next prediction. Tickets
-and rows do not move meanwhile: whoever needs room takes the answer back first.
+and rows do not move meanwhile: a caller that needs room takes the answer back first.
 """
 
 from __future__ import annotations
