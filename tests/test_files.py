@@ -208,6 +208,19 @@ def moved(workbook: bytes, **cells: str) -> bytes:
     return out.getvalue()
 
 
+def damaged(workbook: bytes, part: str, new: str) -> bytes:
+    """A workbook with another text for the first one of these in its first sheet."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(workbook)) as old, zipfile.ZipFile(out, "w") as archive:
+        for member in old.namelist():
+            text = old.read(member).decode()
+            if member.endswith("sheet1.xml"):
+                assert part in text
+                text = text.replace(part, new, 1)
+            archive.writestr(member, text)
+    return out.getvalue()
+
+
 def test_a_cell_in_the_last_corner_of_a_sheet(tmp_path: Path) -> None:
     """The reader would ask for 17 billion cells, and the process would end."""
     pytest.importorskip("python_calamine")
@@ -223,6 +236,37 @@ def test_a_cell_in_the_last_corner_of_a_sheet(tmp_path: Path) -> None:
     path.write_bytes(moved(sheet(), XFD1048576=""))  # without a value, which a colour leaves behind
     (tmp_path / "log.xlsx").write_bytes(sheet())
     assert same(read(path), read(tmp_path / "log.xlsx"))
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        ("<sheetData>", '<sheetData a="1" a="2">'),
+        ("<sheetData>", '<sheetData a="<">'),
+        ("<sheetData>", "<sheetData>&unknown;"),
+        ("<sheetData>", "<sheetData>\x01"),
+        ("<worksheet ", '<worksheet a="1" a="2" '),
+        ("</worksheet>", ""),
+    ],
+    ids=["attribute twice", "bracket", "entity", "control", "first element", "cut off"],
+)
+def test_a_damaged_sheet_is_refused_before_a_table_is_made(
+    damage: tuple[str, str], tmp_path: Path
+) -> None:
+    """The reader of workbooks accepts damage that hides a cell in the last corner."""
+    pytest.importorskip("python_calamine")
+    path = tmp_path / "damaged.xlsx"
+    path.write_bytes(damaged(sheet(), *damage))
+    with pytest.raises(LogError, match=r"damaged\.xlsx: .*sheet1\.xml is damaged .*save it again"):
+        read(path)
+
+
+def test_a_row_number_of_many_digits(tmp_path: Path) -> None:
+    pytest.importorskip("python_calamine")
+    path = tmp_path / "digits.xlsx"
+    path.write_bytes(damaged(sheet(), "<row>", f'<row r="{"1" * 5000}">'))
+    with contextlib.suppress(LogError):
+        read(path)
 
 
 def test_a_sheet_with_one_cell_far_away_is_small(tmp_path: Path) -> None:

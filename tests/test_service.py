@@ -26,13 +26,15 @@ from belated.errors import LogError, ServiceError, SpecError
 from belated.ranges import Span
 from belated.service import Limits, Server, Settings, evaluating, tokens
 from belated.service.calls import VERBS, members
-from belated.service.forwarding import Forwarding, Unreachable
+from belated.service.forwarding import Forwarding, Unreachable, check_deadline
 from belated.service.journal import Journal, Told
 from belated.service.openapi import description
+from belated.service.refusals import Refused
 from belated.service.requests import Request
 from belated.service.routes import ROUTES
 from belated.service.specs import KINDS, described, made
 from belated.service.waiting import Waiting
+from belated.service.wires import Wires
 from service_calls import CHOOSER, LINEAR, Caller, fill, serving
 
 KNOBS = {
@@ -534,6 +536,69 @@ def test_an_address_that_cannot_be_used_is_nowhere(tmp_path: Path) -> None:
         for url in ("here:8765", "http://here:x"):
             with pytest.raises(Unreachable):
                 asyncio.run(Forwarding(store).send(request, url, until=0.0))
+
+
+def test_connections_to_servers_that_are_gone_are_dropped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A new address, as every server has after a restart, drops those without models."""
+    alive: set[str] = set()
+
+    async def empty() -> Any:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send_to(forwarding: Forwarding, port: int) -> None:
+        request = Request({"method": "GET", "headers": []}, empty, Limits(), Waiting(1.0))
+        with pytest.raises(Unreachable):
+            await forwarding.send(request, f"http://127.0.0.1:{port}", until=time.monotonic() + 9.0)
+
+    async def act(store: bl.Store) -> list[int]:
+        forwarding, counts = Forwarding(store), []
+        for port in (1, 2, 3):
+            await send_to(forwarding, port)
+            counts.append(len(forwarding._wires))
+            if port == 2:
+                alive.add("http://127.0.0.1:2")
+        await forwarding.close()
+        return counts
+
+    with bl.open(tmp_path / "x.db") as store:
+        monkeypatch.setattr(type(store), "is_alive", lambda _, address: address in alive)
+        assert asyncio.run(act(store)) == [1, 1, 2]
+
+
+def test_connections_in_use_are_closed_after_their_reply() -> None:
+    async def act() -> list[bytes]:
+        seen = []
+
+        async def reply(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            seen.append(await reader.readuntil(b"\r\n\r\n"))
+            await wires.close()
+            writer.write(b"HTTP/1.1 204 No Content\r\n\r\n")
+            seen.append(await reader.read())  # until the other side closes
+            writer.close()
+            ended.set()
+
+        ended = asyncio.Event()
+        server = await asyncio.start_server(reply, "127.0.0.1", 0)
+        wires = Wires("127.0.0.1", server.sockets[0].getsockname()[1])
+        assert (await wires.exchange(b"GET / HTTP/1.1\r\n\r\n")).status == 204
+        await asyncio.wait_for(ended.wait(), 60.0)
+        server.close()
+        return seen
+
+    assert asyncio.run(act()) == [b"GET / HTTP/1.1\r\n\r\n", b""]
+
+
+@pytest.mark.parametrize("deadline", [b"nan", b"-inf", b"0", b"soon", b""])
+def test_a_forwarded_request_without_a_deadline_to_come_is_too_late(
+    tmp_path: Path, deadline: bytes
+) -> None:
+    with bl.open(tmp_path / "x.db") as store:
+        with pytest.raises(Refused, match="waits no longer"):
+            check_deadline(store, deadline)
+        check_deadline(store, None)
+        check_deadline(store, b"%.3f" % (store.clock + 60.0))
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ import belated as bl
 from belated.errors import ServiceError, SpecError
 from belated.service import asking, retry
 from belated.service.outbox import Outbox
-from belated.service.retry import Address, Heard, Retry
+from belated.service.retry import Address, Heard, Retry, plain_of
 from belated.service.wires import _reply
 from service_calls import Caller, serving
 
@@ -309,6 +309,28 @@ def test_pauses_grow_and_end_with_the_time_for_retries(monkeypatch: pytest.Monke
     assert later.pause(Heard(503, b"", "3600")) == 5.0
     assert later.pause(Heard(503, b"", "soon")) is not None
     assert later.pause(Heard(400, b"")) is None
+
+
+def test_no_try_comes_before_the_time_that_the_server_asks_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = 100.0
+    monkeypatch.setattr(retry, "monotonic", lambda: now)
+    asked = Retry(asking.models(), Address.of("http://x", "t"), 10.0)
+    assert asked.pause(Heard(503, b"", "3")) == 3.0
+    now += 8.0
+    assert asked.pause(Heard(503, b"", "3")) is None
+    assert asked.pause(Heard(503, b"", "2")) == 2.0
+    short = Retry(asking.models(), Address.of("http://x", "t"), 0.5)
+    assert short.pause(Heard(503, b"", "1")) is None
+
+
+@pytest.mark.parametrize(
+    "value", [np.longdouble(1.5), np.array([1.5], np.longdouble), np.clongdouble(1.0), np.add]
+)
+def test_what_numpy_cannot_make_plain_is_refused_in_words(value: Any) -> None:
+    with pytest.raises(TypeError, match=r"JSON has no .*: features and values are numbers"):
+        json.dumps(value, default=plain_of)
 
 
 def test_the_same_with_asyncio(flaky: str) -> None:

@@ -123,7 +123,7 @@ def test_curves_are_thinned_and_kept() -> None:
     [
         ({**REPORT, "rounds": 0}, 0.0, "Nothing was asked"),
         ({**REPORT, "observed": 0}, 0.0, "No answer has come yet"),
-        (REPORT, 1e4, "nine of ten take at most 10 seconds: does what brings them still run?"),
+        (REPORT, 1e4, "at most 10 seconds: check that the job that sends labels is running"),
         ({**REPORT, "mode": "apprentice"}, 0.0, "It is an apprentice"),
         (REPORT, 0.0, None),
     ],
@@ -193,7 +193,7 @@ def test_ages_are_by_the_times_that_events_were_given() -> None:
     watch.ask(1, now + 9.0)
     assert watch.about()["clock"] is None
     watch.hear([OBSERVE, 1, 1.0], True, now + 9.5)
-    assert "does what brings them still run?" in str(
+    assert "check that the job that sends labels is running" in str(
         explain_stall(watch, REPORT, WAITING, now + 1e9, 0)
     )
 

@@ -231,6 +231,50 @@ def test_long_logs_with_dates_are_replayed(tmp_path: Path) -> None:
         assert store.model("m").snapshot() == live
 
 
+NO_TIMES: list[Any] = [
+    np.bool_(True),
+    np.complex128(1.0),
+    np.timedelta64(1, "ns"),
+    np.array(True),
+    np.array(1, "m8[ns]"),
+]
+NO_COLUMNS: list[Any] = [
+    np.array([1, 2], "m8[ns]"),
+    np.array([1, 2], "m8[s]"),
+    np.array([True, False]),
+    np.array([np.bool_(True)], dtype=object),
+    [np.timedelta64(1, "ns")],
+    [True],
+    pd.Series([True, None], dtype="boolean"),
+    pd.Series(pd.to_timedelta([1, None])),
+    pl.Series([True, None]),
+    pl.Series([MINUTE]),
+]
+
+
+@pytest.mark.parametrize("wrong", NO_TIMES, ids=repr)
+def test_durations_and_truth_values_are_no_times(wrong: Any) -> None:
+    with pytest.raises(ClockError, match="a time is a finite number"):
+        read_time(wrong, "test")
+    for kind in KINDS:
+        model = KINDS[kind]()
+        with pytest.raises(ClockError, match="a time is a finite number"):
+            ask(model, at=wrong)
+        assert model.snapshot() == KINDS[kind]().snapshot()
+
+
+@pytest.mark.parametrize("wrong", NO_COLUMNS, ids=repr)
+def test_columns_of_durations_and_truth_values_are_no_times(wrong: Any) -> None:
+    with pytest.raises(ClockError, match="a time is a finite number"):
+        read_times(wrong, "test")
+
+
+def test_a_column_of_missing_durations_has_no_times() -> None:
+    times, kind, _ = read_times(np.array(["NaT", "NaT"], "m8[ns]"), "test")
+    assert np.isnan(times).tolist() == [True, True]
+    assert kind == 0
+
+
 # ---- nothing, and texts ------------------------------------------------------------------------
 
 NOTHING = [None, math.nan, pd.NaT, pd.NA, np.datetime64("NaT"), np.float32("nan")]

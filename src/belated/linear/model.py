@@ -203,7 +203,7 @@ class LinearModel:
         self._base_arrays, self._issue_now, self._hear_now = arrays, issue, hear
 
     def _share_turn(self, other: LinearModel) -> None:
-        """Let nobody be at work here while somebody is at work on another model."""
+        """Share one lock between two models."""
         self._turn = other._turn
         self._reach(self._base)
 

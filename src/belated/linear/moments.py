@@ -83,7 +83,7 @@ def read_time(at: Any, who: str) -> Moment | None:
     if isinstance(at, str):
         return _of_text(at, who)
     value = math.nan
-    if not isinstance(at, bytes | bool | timedelta | np.timedelta64):
+    if not isinstance(at, bytes | bool | timedelta) and _kind_of(at) not in _NO_TIMES:
         try:
             value = float(at)
         except (TypeError, ValueError, OverflowError):
@@ -108,8 +108,10 @@ def read_times(at: TimesLike, who: str) -> tuple[Floats, int, float]:
 
     The kind is 0 where there is none at all. Times with and without a time zone are refused.
     """
-    array = None if hasattr(at, "dtype") and not isinstance(at, np.ndarray) else np.asarray(at)
-    if array is None:  # a column of pandas or polars, whose dates may have a zone
+    array = at if hasattr(at, "dtype") else np.asarray(at)
+    if _kind_of(array) in _NO_TIMES:  # one by one, as some or all may be missing
+        return _of_objects(np.array([*getattr(array, "flat", array)], dtype=object), who)
+    if not isinstance(array, np.ndarray):  # of pandas or polars, whose dates may have a zone
         try:
             column = read_column(at, f"{who}: at")
         except TimelineError:
@@ -122,6 +124,7 @@ def read_times(at: TimesLike, who: str) -> tuple[Floats, int, float]:
     return _of_objects(array, who)
 
 
+_NO_TIMES = frozenset("bcm")  # kinds of dtypes: truth values, complex numbers and durations
 _NOTHING: dict[str, Any] = {"f": math.nan, "i": math.nan, "M": np.datetime64("NaT")}
 
 
@@ -135,6 +138,11 @@ def as_text(moment: Moment) -> str:
     text = datetime.fromtimestamp(whole, UTC).replace(tzinfo=None).isoformat()
     fraction = f"{float(moment) - whole:.40f}".rstrip("0").rstrip(".")[1:]
     return f"{text}{fraction}{'+00:00' if moment.kind == AWARE else ''}"
+
+
+def _kind_of(at: Any) -> str | None:
+    """Return the kind of the dtype, of what has one; that of polars has none."""
+    return getattr(getattr(at, "dtype", None), "kind", None)
 
 
 def _of_datetime(at: datetime, who: str) -> Moment:

@@ -1,8 +1,8 @@
 """Events of a linear model that are part of a larger one; see ``belated.learner.whole``.
 
-Whoever calls has the turn of the model, has noted the list for the answers, and finishes what is
-left then. ``more`` are calls that belong to the same event: no interrupt comes between. What is
-refused is raised, and the list stays empty.
+The caller has the turn of the model, has noted the list for the answers, and finishes what is left
+then. ``more`` are calls that belong to the same event: no interrupt comes between. If an event is
+refused, an error is raised and the list stays empty.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def hear(
     *,
     is_last: bool,
 ) -> None:
-    """Tell a ticket, its label and when it came; ``who`` says it."""
+    """Tell a ticket, its label and when it came; errors begin with ``who``."""
     ticket, label, now = told
     quick = model._hear_now
     if quick is not None and is_last and now is NEVER and model._set is None:

@@ -22,6 +22,7 @@ from belated.errors import LogError
 MOST_CELLS = 50_000_000
 """Cells of the used range of a sheet; a reader takes about 32 bytes for each."""
 _PIECE = 1 << 16
+_DIGITS = 7  # of the number of a row
 _VALUES = frozenset({"v", "is"})  # the elements of a cell that make it a filled one
 # What a damaged, encrypted or other archive raises; the reader of the workbook reports it.
 _UNREADABLE = (
@@ -57,10 +58,21 @@ class _Range:
         """Read a part of an archive to its end, unless it is no sheet, or its range too large."""
         parser = expat.ParserCreate()
         parser.StartElementHandler = self._begin
-        with suppress(expat.ExpatError, _NotASheetError):
+        piece = b""
+        try:
             while piece := file.read(_PIECE):
                 parser.Parse(piece)
                 self._check(name, part)
+            parser.Parse(b"", True)
+        except _NotASheetError:
+            return
+        except expat.ExpatError as error:
+            # The reader of the workbook accepts some of what expat refuses.
+            if not self._is_first or b"worksheet" in piece:
+                raise LogError(
+                    f"logs: {name}: {part} is damaged ({error}). Open the workbook in a "
+                    "spreadsheet program and save it again, or save the table as CSV"
+                ) from error
 
     def _begin(self, element: str, attributes: dict[str, str]) -> None:
         kind = element.rpartition(":")[2] if ":" in element else element
@@ -71,7 +83,8 @@ class _Range:
             self._place, self._reference = (row, column + 1), attributes.get("r")
         elif kind == "row":
             number = attributes.get("r", "")
-            self._place = int(number) if number.isdecimal() else self._place[0] + 1, 0
+            is_number = number.isdecimal() and len(number) <= _DIGITS
+            self._place = int(number) if is_number else self._place[0] + 1, 0
         elif self._is_first and kind != "worksheet":
             raise _NotASheetError(element)
         self._is_first = False
@@ -81,7 +94,7 @@ class _Range:
         text = self._reference
         if text is not None:
             letters = text.rstrip("0123456789")
-            if 0 < len(letters) <= 3 and 0 < len(text) - len(letters) <= 7:
+            if 0 < len(letters) <= 3 and 0 < len(text) - len(letters) <= _DIGITS:
                 self._place, self._reference = (int(text[len(letters) :]), _number(letters)), None
         return self._place
 

@@ -1,4 +1,4 @@
-"""The server as an ASGI application: who asks, what for, and one shape for every refusal."""
+"""The server as an ASGI application: access, routes, and one shape for every refusal."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class App:
         self.at_once = 0
         """Requests that are being answered."""
         self.is_plain = False
-        """Whether a connection ends with its answer, as nobody bounds what waits on it."""
+        """Whether a connection ends with its answer, as there is no limit on waiting requests."""
         self.on_start: Callable[[], Awaitable[None]] | None = None
         self.on_stop: Callable[[], Awaitable[None]] | None = None
 
@@ -156,7 +156,7 @@ class App:
         return Refused(500, "failed", "the server failed; its log says how")
 
     def _refusal(self, error: BelatedError, route: Route | None) -> Refused:
-        """Return what a client is told; where the store lies is none of his business."""
+        """Return what a client is told, without the path of the store."""
         refused = refusal_of(error)
         if refused.status == 500:
             self.journal.say("failed", route=route and route.path, message=str(error))

@@ -66,7 +66,8 @@ class Forwarding:
             request.add_header(b"idempotency-key", token_hex(16).encode())
         wires = self._wires.get(address)
         if wires is None:
-            wires = self._wires[address] = _wires(address)
+            await self._drop_gone()
+            wires = self._wires.setdefault(address, _wires(address))
         content = await request.body()
         deadline = self._store.clock + until - monotonic() - _MARGIN
         sent = _as_sent(request, urlsplit(address).netloc, content, deadline)
@@ -99,6 +100,12 @@ class Forwarding:
             if now > until or not is_alive:
                 raise Unreachable(address, is_sent=True)
 
+    async def _drop_gone(self) -> None:
+        """Close the connections to servers that have no models any more."""
+        gone = [address for address in self._wires if not self._store.is_alive(address)]
+        for wires in [self._wires.pop(address) for address in gone]:
+            await wires.close()
+
     async def close(self) -> None:
         """Close all connections."""
         for wires in self._wires.values():
@@ -106,7 +113,7 @@ class Forwarding:
 
 
 def _wires(address: str) -> Wires:
-    """Return connections to a server; whoever opened the store has said where that is."""
+    """Return connections to a server, at the address that it advertises."""
     try:
         there = Address.of(address, "")
     except SpecError as error:
@@ -117,7 +124,7 @@ def _wires(address: str) -> Wires:
 def check_deadline(store: Store, sent_on: bytes | None) -> None:
     """Refuse a forwarded request whose sender does not wait for it any more."""
     try:
-        is_late = sent_on is not None and store.clock > float(sent_on)
+        is_late = sent_on is not None and not store.clock <= float(sent_on)  # NaN is late
     except ValueError:
         is_late = True
     if is_late:

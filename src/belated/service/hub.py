@@ -45,8 +45,8 @@ _KEY, _TOKEN = "service:key", "service:token"
 _EVERY = 30.0  # seconds between two notes of the curves
 _TIDY = 60  # seconds between two removals of old answers
 _QUICK = 0.002  # seconds of a commit for which no other thread is asked; a disk, not a network
-_TOLD = 1.0  # seconds for which it is believed who writes a model
-_DOUBTED = 0.2  # the same, where that server did not answer
+_TOLD = 1.0  # seconds for which the owner of a model is remembered
+_DOUBTED = 0.2  # the same, if the owner did not answer
 
 
 class Hub:
@@ -130,7 +130,7 @@ class Hub:
         self._keeper.start()
 
     def _hold_all(self) -> None:
-        """Have all models of a shared store that nobody writes, and then read what was answered."""
+        """Take over the models of a shared store without a writer, then read earlier answers."""
         if not self.store.is_shared:
             return
         for name in sorted(self.names):
@@ -184,7 +184,7 @@ class Hub:
         return stored
 
     def lose(self, name: str, address: str | None) -> None:
-        """Note that another server writes a model, at an address; None: nobody knows who does."""
+        """Note that another server writes a model, at an address; None if it is unknown."""
         self.models.pop(name, None)
         self.damaged.pop(name, None)
         known, until = self._elsewhere.pop(name, ("", 0.0))

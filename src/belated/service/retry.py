@@ -122,7 +122,9 @@ class Retry(Generic[T]):
             self._since = now
         self._count += 1
         left = self._since + self._retry_for - now
-        return min(pause(self._count - 1, heard.after), left) if left > 0.0 else None
+        if left <= 0.0 or _least_pause(heard.after) > left:
+            return None
+        return min(pause(self._count - 1, heard.after), left)
 
     def result(self) -> T:
         """Return what was asked for, or raise ``ServiceError``."""
@@ -168,7 +170,9 @@ def plain_of(value: Any) -> Any:
     >>> json.dumps({"hour": np.float32(7.5), "day": np.int64(3)}, default=plain_of)
     '{"hour": 7.5, "day": 3}'
     """
-    if type(value).__module__ != "numpy" or value.dtype.kind in "mM":  # a mere count of its unit
+    dtype = getattr(value, "dtype", None) if type(value).__module__ == "numpy" else None
+    # ``tolist`` makes counts of a unit of m and M, and leaves g and G as they are.
+    if dtype is None or dtype.char in "mMgG":
         raise TypeError(
             f"JSON has no {type(value).__name__}: features and values are numbers and texts, and a "
             "time among them is one of both, such as its hour, when.timestamp() or its weekday"
@@ -189,9 +193,13 @@ def pause(attempt: int, after: str | None = None) -> float:
     The wait doubles from try to try, up to a bound. It is drawn at random, so that many clients of
     one server that comes back do not all send at the same time.
     """
-    least = min(float(after), _MOST_AFTER) if after is not None and after.isdecimal() else 0.0
     longest = min(_FIRST * 2.0 ** min(attempt, 32), _LONGEST)
-    return max(least, random.uniform(0.5, 1.0) * longest)
+    return max(_least_pause(after), random.uniform(0.5, 1.0) * longest)
+
+
+def _least_pause(after: str | None) -> float:
+    """Return the seconds that a server asks for with Retry-After, up to a bound."""
+    return min(float(after), _MOST_AFTER) if after is not None and after.isdecimal() else 0.0
 
 
 def new_key() -> str:

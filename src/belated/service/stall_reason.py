@@ -47,7 +47,7 @@ def explain_stall(
     if watch.is_live and quiet > max(_PATIENCE * longest, _SHORTEST):
         return (
             f"No answer has come for {format_duration(quiet)}, though nine of ten take at most "
-            f"{format_duration(longest)}: does what brings them still run?"
+            f"{format_duration(longest)}: check that the job that sends labels is running"
         )
     if report.get("mode") == "apprentice":
         return (

@@ -35,9 +35,14 @@ class Wires:
         self._host, self._port, self._is_secure = host, port, is_secure
         self._within = within
         self._idle: list[_Wire] = []
+        self._is_closed = False
 
     async def close(self) -> None:
-        """Close all connections."""
+        """Close all connections; one that is in use is closed after its reply."""
+        self._is_closed = True
+        await self._drop_idle()
+
+    async def _drop_idle(self) -> None:
         while self._idle:
             await _hang_up(self._idle.pop())
 
@@ -53,7 +58,7 @@ class Wires:
         try:
             return await self._ask(self._idle.pop(), request)
         except (OSError, EOFError, ValueError):
-            await self.close()  # the others are as old: the server may have started anew
+            await self._drop_idle()  # the others are as old: the server may have started anew
         try:
             wire = await self._connect()
         except NotConnected as error:
@@ -79,7 +84,7 @@ class Wires:
         except (OSError, EOFError, ValueError):
             await _hang_up(wire)
             raise
-        if reply.headers.get("connection", "").lower() == "close":
+        if self._is_closed or reply.headers.get("connection", "").lower() == "close":
             await _hang_up(wire)
         else:
             self._idle.append(wire)

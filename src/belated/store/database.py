@@ -91,8 +91,8 @@ class Database(Source, Protocol):
     lost: Callable[[], None]
     """Is called when the connection is lost, and with it what was held."""
 
-    broken: Callable[[], None]
-    """Is called, by another thread, when the connection is dead and was not used since."""
+    broken: Callable[[int | None], None]
+    """Is called, by another thread, with the session whose connection is dead."""
 
     is_shared: bool
     """Whether others may write other models at the same time."""
@@ -110,8 +110,8 @@ class Database(Source, Protocol):
     def is_alive(self, address: str) -> bool:
         """Tell whether a process at an address that has models is alive, as far as is known."""
 
-    def disconnect(self) -> None:
-        """Give up the connection, and with it all that is held, where it is shared."""
+    def disconnect(self, session: int | None) -> None:
+        """Give up the connection of a session, and all that is held, where it is shared."""
 
     def numbers(self) -> dict[str, int]:
         """Return the names and numbers of all models."""
@@ -157,7 +157,7 @@ class Database(Source, Protocol):
         """Note how many events models have at least, by their numbers."""
 
     def hold(self, model: int) -> None:
-        """Become the one who writes a model, or raise ``StoreInUse``; it stays so until the end."""
+        """Become the writer of a model until the end, or raise ``StoreInUse``."""
 
     def release(self, model: int) -> None:
         """Let another one write a model."""

@@ -72,8 +72,11 @@ class Session(Protocol):
     def connect(self) -> Any:
         """Return a new connection."""
 
-    def break_off(self) -> None:
-        """Break the connection of the store, so that calls that use it fail."""
+    def break_off(self, pid: int | None) -> None:
+        """Break the connection with this ``pid``, so that calls that use it fail.
+
+        A connection that the store has opened since stays.
+        """
 
 
 class Heartbeat:
@@ -129,7 +132,7 @@ class Heartbeat:
                 is_there = True
             if self.is_silent or (pid is not None and not is_there):
                 with suppress(Exception):
-                    session.break_off()
+                    session.break_off(pid)
             del session
         self._close()
 
@@ -143,7 +146,8 @@ class Heartbeat:
             self._steady = begin
         self._answered, self._ahead = begin, float(clock) - begin
         self._alive = frozenset(json.loads(alive))
-        # All are late where the database itself stood still, or this process: then wait for theirs.
+        # After a pause of this process or the database, every row is stale. Wait LIMIT seconds
+        # before ending sessions.
         if int(stale) and begin - self._steady > LIMIT:
             _ask(self._connection.pgconn, _END_STALE.format(pid=pid, locks=self._locks))
         return int(own) == 1

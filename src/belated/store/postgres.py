@@ -32,7 +32,7 @@ from belated.store.tables import ADD_ROW, TABLES, Execute, Tables
 _CLASS = 0x62656C61  # "bela", among the advisory locks
 _SETTING_UP = 0
 _PATIENCE = 2.0  # seconds that the server may take to end a session
-_MOMENT = 1.0  # seconds between getting the lock of a model and writing who has it, at most
+_MOMENT = 1.0  # seconds at most between getting the lock of a model and writing the owner
 _VERSION = "2"
 _OURS = TABLES.format(
     number="BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
@@ -104,7 +104,7 @@ class PostgreSQL(Tables):
         if self._busy is not None:
             if self._is_copying:
                 return self._busy
-            self._give_up(self._busy)  # who used it was interrupted before he could do so
+            self._give_up(self._busy)  # its call was interrupted
         if self._connection is None:
             self.check()
             self._reconnect()
@@ -149,21 +149,24 @@ class PostgreSQL(Tables):
         if self._heartbeat is not None:
             self._heartbeat.check()
 
-    def break_off(self) -> None:
-        """Break the connection, from any thread: a call that uses it fails, and so does the next.
+    def break_off(self, pid: int | None) -> None:
+        """Break a connection, from any thread: a call that uses it fails, and so does the next.
 
-        The models of this process may be written by others now.
+        A connection that was opened after that of ``pid`` stays. The models of this process may be
+        written by others now.
         """
-        handle = self._socket
+        handle = self._socket  # before the comparison: a later connection has another socket
+        if self.pid != pid:
+            return
         if handle is not None:
-            with suppress(OSError):
+            with suppress(OSError):  # also if it was closed since
                 handle.shutdown(socket.SHUT_RDWR)
-        self.broken()
+        self.broken(pid)
 
-    def disconnect(self) -> None:
-        """Give the connection up, and all models with it; the caller has its turn."""
-        connection = self._busy = self._busy or self._connection
-        if connection is not None:
+    def disconnect(self, pid: int | None) -> None:
+        """Give up the connection of ``pid``, and all models with it; the caller has its turn."""
+        connection = self._busy or self._connection
+        if connection is not None and self.pid == pid:
             self._give_up(connection)
 
     def _prepare(self, connection: Any) -> None:
@@ -228,15 +231,13 @@ class PostgreSQL(Tables):
             connection.close()
         if connection not in (self._connection, self._busy):
             return
-        was_busy = self._busy is connection
         pid, self.pid = self.pid, None
         self._connection = self._busy = None
         self._close_socket()
-        if was_busy:
-            if pid is not None:
-                self._lost.update(dict.fromkeys(self._held, pid))
-            self._held.clear()
-            self.lost()
+        if pid is not None:
+            self._lost.update(dict.fromkeys(self._held, pid))
+        self._held.clear()
+        self.lost()
 
     def _close_socket(self) -> None:
         handle, self._socket = self._socket, None
@@ -269,7 +270,7 @@ class PostgreSQL(Tables):
     # --- One writer -----------------------------------------------------------------------------
 
     def hold(self, model: int) -> None:
-        """Become the one who writes a model, or raise ``StoreInUse``."""
+        """Become the writer of a model, or raise ``StoreInUse``."""
         if model in self._held:
             return
         until = monotonic() + _PATIENCE
@@ -301,14 +302,14 @@ class PostgreSQL(Tables):
         return bool(is_ours)
 
     def _disown(self, execute: Execute, model: int) -> None:
-        """Remove what is known of who writes a model, which is this session."""
+        """Remove the row that names this session as the owner of a model."""
         execute("DELETE FROM owners WHERE model = ?", (model,))
 
     def _in_use(self, model: int) -> StoreInUse:
         until = monotonic() + _MOMENT
         holder = self._holder(model)
         while holder and not holder[0][3] and monotonic() < until:
-            sleep(0.01)  # who has the lock is about to write who that is
+            sleep(0.01)  # the new owner writes its row just after it gets the lock
             holder = self._holder(model)
         said, address = "another", None
         if holder:
@@ -357,7 +358,7 @@ class PostgreSQL(Tables):
         return self._heartbeat.is_alive(address)
 
 
-# Whose row has another process than the lock has is no owner any more.
+# A row whose process differs from the holder of the lock is out of date.
 _OWN = (
     "INSERT INTO owners VALUES (?, pg_backend_pid(), ?) "
     "ON CONFLICT (model) DO UPDATE SET pid = excluded.pid, address = excluded.address"

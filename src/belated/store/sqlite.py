@@ -72,7 +72,7 @@ class SQLite(Tables):
         if self._busy is not None:
             if self._is_copying:
                 return self._busy
-            _close(self._busy)  # who used it was interrupted before he could do so
+            _close(self._busy)  # its call was interrupted
             self._busy = None
         if self._connection is None:
             with _said(f"{self.path}"):
@@ -113,7 +113,7 @@ class SQLite(Tables):
     def _transaction(self, is_long: bool = False) -> Iterator[Execute]:
         """Commit what is done inside, or leave everything as it was.
 
-        Nobody else finds the connection before that is done, or was given up.
+        Other threads do not find the connection before that is done, or was given up.
         """
         connection = self._open()
         self.check()
@@ -171,7 +171,7 @@ class SQLite(Tables):
                 raise
 
     def _disown(self, execute: Execute, model: int) -> None:
-        """Nothing is known: who has the file writes all models."""
+        """Do nothing: the process that has the file open writes all models."""
 
     def _fail(self, connection: sqlite3.Connection, error: BaseException) -> None:
         """Close the connection, which rolls back; an error of SQLite becomes ours."""
@@ -185,7 +185,7 @@ class SQLite(Tables):
             raise _ours(f"{self.path}", error) from error
 
     def hold(self, model: int) -> None:
-        """Do nothing: who has the file open has all models."""
+        """Do nothing: the process that has the file open writes all models."""
 
     def release(self, model: int) -> None:
         """Do nothing."""
@@ -199,7 +199,7 @@ class SQLite(Tables):
         """Return True: no other process has models of the file."""
         return True
 
-    def disconnect(self) -> None:
+    def disconnect(self, session: int | None) -> None:
         """Do nothing: no other process may write."""
 
     def close(self) -> None:

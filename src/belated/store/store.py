@@ -396,11 +396,11 @@ class Store:
         if self.on_lost is not None:
             self.on_lost()
 
-    def _broken(self) -> None:
-        """Notice that the connection is dead; a thread that uses it notices by itself."""
+    def _broken(self, session: int | None) -> None:
+        """Notice that a connection is dead; a thread that uses it notices by itself."""
         if self.writer.turn.acquire(blocking=False):
             try:
-                self._database.disconnect()
+                self._database.disconnect(session)
             finally:
                 self.writer.turn.release()
 
@@ -418,13 +418,13 @@ class Store:
                     f"{entry.about.name!r}: the log ends before event {found.length}, and "
                     f"{entry.committed} were committed: something was taken out of it"
                 )
-            with self.writer.turn:  # which who notes a loss has
+            with self.writer.turn:  # losses are noted under this lock
                 if self._losses == losses:
                     entry.take(found)
                     return
 
     def _own(self, about: Described) -> None:
-        """Become the one who writes a model; who cannot is told which one it is."""
+        """Become the writer of a model; the error of ``hold`` gets the name of the model."""
         try:
             self._database.hold(about.number)
         except StoreInUse as error:
@@ -432,7 +432,7 @@ class Store:
             raise
 
     def _hold(self, about: Described) -> int:
-        """Become the one who writes a model; return how often that was lost so far."""
+        """Become the writer of a model; return how often connections were lost so far."""
         self._own(about)
         if self._database.is_shared:
             now = self._database.described(about.number)

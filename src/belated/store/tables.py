@@ -73,7 +73,7 @@ class Tables(ABC):
     lost: Callable[[], None]
     is_shared = False
 
-    broken: Callable[[], None]
+    broken: Callable[[int | None], None]
 
     def __init__(self) -> None:
         self.lost = self.broken = _nothing
@@ -96,7 +96,7 @@ class Tables(ABC):
 
     @abstractmethod
     def _disown(self, execute: Execute, model: int) -> None:
-        """Remove what is known of who writes a model, where several may."""
+        """Remove the record of the owner of a model, if processes share the database."""
 
     # --- Writing --------------------------------------------------------------------------------
 
@@ -323,5 +323,5 @@ def _thin(execute: Execute, model: int) -> None:
     )
 
 
-def _nothing() -> None:
+def _nothing(*_: object) -> None:
     return

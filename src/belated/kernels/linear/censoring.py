@@ -126,6 +126,7 @@ def estimate(s: State) -> Estimate:
             share = left * min(count / (reached - 0.5 * pending_by_age[j]), 1.0)
             left -= share
             mean += share * total / count
+            # Ages are continuous from 0 to t in the densities: the integer age a is [a, a + 1].
             age = min(0.5 * (edge_of(j) + edge_of(j + 1)), tickets - 0.5)
             stopped += count * (_LN_2 + 2.0 * ln(1.0 - age / tickets))
             pairs += total * (before + 0.5 * (count - total))

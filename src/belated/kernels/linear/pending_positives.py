@@ -45,6 +45,7 @@ def update_pending_positives(s: State) -> None:
     for j in range(lm.BUCKETS):
         count = f[lm.AGES + lm.BY_AGE * j + lm.LABELLED]
         if count != 0.0:
+            # The mean of the integer ages in the bucket: n - a tickets are at least a rounds old.
             age = min(0.5 * (edge_of(j) + edge_of(j + 1) - 1), float(rounds))
             came += count
             expected += count * full_weight(rounds, age)
