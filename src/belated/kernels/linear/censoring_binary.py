@@ -1,7 +1,7 @@
 """A correction of yes/no predictions while labels are censored.
 
-*Promise.* While one answer is known earlier than the other, the log loss does not exceed that of
-the running share of known answers, (yes + 1/2) / (n + 1) over the n labels so far.
+*Promise.* While one answer is known earlier than the other and delays vary, the log loss of 1,500
+rounds and more is at most that of the running share of n known answers, (yes + 1/2) / (n + 1).
 
 With F the share of tickets whose yes comes at an age so far, and S the tail (see ``censoring``),
 the share of yes is between F and F + S. Where in between depends on how surely labels have stopped
