@@ -1,7 +1,11 @@
 """A correction of yes/no predictions while labels are censored.
 
-*Promise.* While one answer is known earlier than the other, the log loss does not exceed that of
-the running share of known answers, (yes + 1/2) / (n + 1) over the n labels so far.
+*Promise.* While one answer is known earlier than the other, by some 400 rounds or more, the log
+loss does not exceed that of the running share of known answers, (yes + 1/2) / (n + 1) over the n
+labels so far, in total over runs of 1,500 rounds and more and over seeds. It is measured, not
+proved. Where the later answer took 50 to 200 rounds and features said nothing, the log loss was up
+to 1.5 % above, and without any delay up to 1.2 %. In the first 200 rounds it was up to 4 % above, a
+part of which is also there without any delay.
 
 With F the share of tickets whose yes comes at an age so far, and S the tail (see ``censoring``),
 the share of yes is between F and F + S. Where in between depends on how surely labels have stopped
