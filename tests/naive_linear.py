@@ -398,6 +398,8 @@ class Correction:
         answers = older + [y for _, y in labelled]
         running = (sum(answers) + 0.5) / (len(answers) + 1)
         late = [y for age, y in labelled if age_group(age) > age_group(tickets // 2)]
+        if len({y for _, y in labelled}) < len(set(answers)):
+            late = []
         stopped = sigmoid(stopped_coming(tickets, [age for age, _ in labelled]) - math.log(100.0))
         depends = depends_on_age(labelled)
         stopped *= depends

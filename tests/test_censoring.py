@@ -216,6 +216,18 @@ def test_excess_of_short_runs_and_short_delays(
 
 @pytest.mark.compiled
 @pytest.mark.needs_compiler
+@pytest.mark.parametrize("share", [0.1, 0.5])
+def test_where_both_delays_are_constant_little_more_is_lost(share: float) -> None:
+    """For a while only yes is known of the tickets since the first label."""
+    pairs = []
+    for seed in range(4):
+        x, y = drawn(60 + seed, 6000, share, 0.0)
+        pairs.append(losses_of(x, y, np.where(y == 1.0, 1000.0, 1500.0)))
+    assert total_ratio(pairs) < 1.05
+
+
+@pytest.mark.compiled
+@pytest.mark.needs_compiler
 @pytest.mark.parametrize("share", [0.05, 0.3])
 def test_promise_after_a_backlog_was_answered(share: float) -> None:
     """A backlog is answered first; later on, one answer comes early and the other one late."""

@@ -133,7 +133,8 @@ class Undo:
 
     def __init__(self, memory: ModelMemory, tickets: Ints) -> None:
         self._f, self._n = memory.f[: lm.HEADER].copy(), memory.n[: N.HEADER].copy()
-        self._entries = memory.entries[:, 0].searchsorted(tickets)
+        self._entries = np.empty(tickets.size, dtype=np.int64)
+        entries.find()(memory.f, memory.n, tickets, self._entries)
         self._records = memory.records[self._entries]
         self._states = memory.entries[self._entries, 1]
         labels = self._f.item(lm.LABELS)
@@ -179,12 +180,6 @@ class FirstAnswer:
         most = kernel.ROWS + (1 + lm.ROW) * (direct.LONGEST + 1)
         self.saved: tuple[Floats, Ints] = np.zeros(kernel.SAVED), np.zeros(most, dtype=np.int64)
         """What takes it back."""
-
-    def has_room(self, memory: ModelMemory, entry: int) -> bool:
-        """Tell whether the row of a ticket is short enough."""
-        if not memory.is_open_at(entry):
-            return True
-        return memory.pairs(entry) <= direct.LONGEST + 1
 
     def as_set(self, rounds: int) -> AnswerSet:
         """Return the set of this answer alone, which is applied."""

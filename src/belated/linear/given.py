@@ -59,13 +59,16 @@ class GivenRows:
             return self._positions, features, len(features)
         return self.row(features)
 
-    def row(self, features: Row) -> Entries:
+    def row(self, features: Any) -> Entries:
         """Return the entries of a row, as the kernels take them."""
-        if isinstance(features, Mapping):
+        if features.__class__ is np.ndarray and features.dtype is _FLOAT and features.flags.carray:
+            values = features
+        elif isinstance(features, Mapping):
             return self.hasher.entries(features)
-        if isinstance(features, tuple):
+        elif isinstance(features, tuple):
             return _pair(features)
-        values = numbers(features, "features: a vector must be numbers", BadFeatures)
+        else:
+            values = numbers(features, "features: a vector must be numbers", BadFeatures)
         if values.ndim != 1:
             raise BadFeatures(
                 "features: a row is a dict, a pair (indices, values) or a vector; got shape "

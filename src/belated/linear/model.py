@@ -374,8 +374,10 @@ class LinearModel:
             raise self._answers.refusal(status, ticket, label, weight, who)
         is_used, is_late = self._fate(ticket, entry, now, answers)
         if answers is None and is_last and self._is_plain(entry, now):
-            told = ticket, label, weight, *self._first.saved
-            hear = self._observe, *self._base_arrays, *told
+            told = ticket, label, weight
+            hear: Call = self._observe, *self._base_arrays, *told, *self._first.saved
+            if self._hear_now is not None:
+                hear = self._hear_now, *told, None
             return is_used, is_late, (*self._ticking(now), hear)
         answer = ticket, label, weight, is_last or not is_used, is_used
         return is_used, is_late, self._taking_in(answer, None, now, answers)
@@ -383,8 +385,9 @@ class LinearModel:
     def _is_plain(self, entry: int, now: float) -> bool:
         """Tell whether kernels can apply the first answer of a set, and take it back."""
         is_early = self._base.f.item(lm.LABELS) == lm.FIRST_LABELS  # a slip may be found
+        is_long = self._base.pairs(entry) > direct.LONGEST + 1
         closes = self._settings.deadline is not None and self._base.has_due(now)
-        return not (closes or is_early) and self._first.has_room(self._base, entry)
+        return not (is_early or is_long or closes)
 
     def _ticking(self, now: float) -> tuple[Call, ...]:
         """Return the call that lets the clock go on, if it does."""
@@ -708,22 +711,24 @@ class LinearModel:
         now = self._times.of(moment, "predict_many")
         begin = self.rounds
         values = np.empty(sparse.height)
-        entry = entries.predict_many(self._settings.code)
+        entry, none = entries.replay(self._settings.code), np.empty(0)
+        events = np.arange(begin, begin + sparse.height, dtype=np.int64)
+        rest = *sparse, begin, none, none, 0, np.array([now]), np.array([NEVER]), values
         kind = 0 if moment is None else self._base.times_with(moment.kind)
         self._keys.left = names, begin, kind
         try:
             done = 0
             if self._set is not None and sparse.height:
                 self._ready(sparse.widest)
-                first = entry, *self._base_arrays, *sparse, 0, now, NEVER, values
+                first = entry, *self._base_arrays, events, *rest
                 done = deque(starmap(call, (*self._applying(), first)), maxlen=1).pop()
             while done < sparse.height:
-                done = entry(*self._arrays, *sparse, done, now, NEVER, values)
+                done += entry(*self._arrays, events[done:], *rest)
                 if done < sparse.height:
                     self._ready(sparse.widest)
         finally:  # also when interrupted
             self._finish()
-        return np.arange(begin, begin + sparse.height, dtype=np.int64), values
+        return events, values
 
     @alone
     def peek_many(self, rows: Many) -> Floats:

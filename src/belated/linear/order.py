@@ -40,7 +40,9 @@ def order_of(tickets: Ints, sets: Ints | None = None) -> NDArray[np.intp]:
     (array([4, 5, 7, 3]), array([4, 5, 7, 3]))
     """
     if sets is None:
-        sets = np.zeros(tickets.size, dtype=np.int64)
+        by_number = np.argsort(tickets, kind="stable")
+        spread = max(tickets.size, _NEAR) * _mixed(tickets[by_number])
+        return by_number[np.argsort(np.arange(tickets.size) + spread, kind="stable")]
     by_number = np.lexsort((tickets, sets))
     begin = np.searchsorted(sets, sets)
     size = np.searchsorted(sets, sets, side="right") - begin

@@ -9,10 +9,30 @@ from belated.arrays import Floats, Ints
 from belated.kernels.decisions.desk import Tools
 from belated.kernels.jit import leaf
 from belated.kernels.linear import layout as lm
-from belated.kernels.linear.rows import ask, enter, row_of, standardised
-from belated.kernels.narrow import bits, put_bits
+from belated.kernels.linear.rows import HALF, LOW, row_of, standardised, with_entry
+from belated.kernels.narrow import MOST, bits, bits_of, count, put_bits, put_count, put_number
+from belated.kernels.prefetch import prefetch
 
 IN_WORD = 32  # marks in an int
+
+
+@leaf
+def ask(c: Ints, index: int) -> None:
+    """Ask for the row of a coordinate."""
+    prefetch(c, index * lm.ROW)
+
+
+@leaf
+def enter(row: Ints, pairs: Floats, j: int, index: int, x: float) -> None:
+    """Note entry j of a new ticket in the pool, with its standardised value."""
+    unit, centre, variance = standardised(row, x)
+    stake = bits(row, lm.CENTRE) & LOW
+    put_bits(row, lm.CENTRE, ((bits_of(centre) + HALF) & ~LOW) | stake)
+    put_number(row, lm.VARIANCE, variance)
+    put_count(row, lm.SEEN, min(count(row, lm.SEEN) + 1, MOST))
+    put_count(row, lm.OPEN, int(with_entry(float(count(row, lm.OPEN)), unit)))
+    pairs[2 * j] = index
+    pairs[2 * j + 1] = unit
 
 
 @leaf

@@ -10,15 +10,22 @@ import math
 from typing import TypeAlias
 
 from belated.arrays import Code, Floats, Ints
-from belated.kernels.decisions.again import again, bit_of, clear, find_again, is_among, is_marked
+from belated.kernels.decisions.again import (
+    again,
+    ask,
+    bit_of,
+    clear,
+    find_again,
+    is_among,
+    is_marked,
+)
 from belated.kernels.decisions.crossing import of_action, of_product
 from belated.kernels.decisions.desk import LANES, Actions, Context, Desk, Tools, desk_of
-from belated.kernels.decisions.single import with_entries, worth
+from belated.kernels.decisions.single import Two, added, with_entries, with_others, worth
 from belated.kernels.jit import leaf
 from belated.kernels.learners.state import State
 from belated.kernels.linear import layout as lm
-from belated.kernels.linear.experts import with_others
-from belated.kernels.linear.rows import Four, Two, added, ask, row_of, standardised
+from belated.kernels.linear.rows import Four, row_of, standardised
 from belated.kernels.slots import ints as N
 
 Sixteen: TypeAlias = tuple[Four, Four, Four, Four]

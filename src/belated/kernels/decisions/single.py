@@ -2,16 +2,44 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from belated.arrays import Code, Floats, Ints
 from belated.kernels.decisions.again import again, clear, find_again
 from belated.kernels.decisions.desk import Tools
 from belated.kernels.jit import leaf
 from belated.kernels.learners.state import State
 from belated.kernels.linear import layout as lm
-from belated.kernels.linear.experts import mixture, with_others
+from belated.kernels.linear.experts import mixture
 from belated.kernels.linear.losses import blended, link, of_loss, shown
-from belated.kernels.linear.rows import Four, Two, added, row_of, standardised
+from belated.kernels.linear.rows import Four, row_of, standardised
+from belated.kernels.narrow import number
 from belated.kernels.slots import ints as N
+
+Two: TypeAlias = tuple[float, float]
+
+
+@leaf
+def added(sums: Four, row: Ints, first: int, factor: float) -> Four:
+    """Return sums + factor * four numbers."""
+    return (
+        sums[0] + number(row, first) * factor,
+        sums[1] + number(row, first + 1) * factor,
+        sums[2] + number(row, first + 2) * factor,
+        sums[3] + number(row, first + 3) * factor,
+    )
+
+
+@leaf
+def with_others(sums: Two, row: Ints, x: float) -> Two:
+    """Return sums + x times the weights of the coin and of the mean."""
+    return sums[0] + coin_of(row) * x, sums[1] + number(row, lm.AVERAGE) * x
+
+
+@leaf
+def coin_of(row: Ints) -> float:
+    """Return the coin's weight: the part of what it has that it bets, times that."""
+    return number(row, lm.FRACTION) * number(row, lm.WEALTH)
 
 
 @leaf

@@ -1,15 +1,12 @@
 """Single events of a linear model, called directly; see ``belated.kernels.direct``.
 
-``predict`` takes a pair of plain arrays or one, or of whoever has the turn two arrays that begin
-with a row and its length; ``observe`` takes a ticket, a label and a weight, all of the types that
-they have most of the time, and of whoever has the turn anything as a fourth. They look at their
-arguments, call the entry of the model where numba has put it, and make an object of its answer.
-Whatever else they are given they decline, and whatever the entry refuses: then None is returned and
-nothing has changed.
+``predict`` takes a pair of plain arrays, or one array. Callers that hold the turn pass two arrays
+and the length of the row. ``observe`` takes a ticket, a label and a weight of the usual types, and
+a fourth argument, which is ignored, from callers that hold the turn. If the arguments have other
+types, or the entry refuses them, the call returns None and nothing has changed.
 
-The interpreter lock is not let go of: for so short a time that costs more than two threads gain by
-it. So nobody can come in between, and it is enough to see that nobody is at work. Rows are short,
-so that no other thread waits for long.
+The interpreter lock stays held, because releasing it costs more than another thread gains in so
+short a time. No other thread can run meanwhile, so it is enough to check the turn.
 """
 
 from __future__ import annotations
@@ -111,22 +108,8 @@ three:
   br i1 %is.whole, label %counted, label %declined
 counted:
   %length = call i64 @PyLong_AsLongLong(ptr %length.object)
-  %is.brief = icmp ule i64 %length, {LONGEST}
-  br i1 %is.brief, label %brief, label %large
-large:
   call void @PyErr_Clear()
-  br label %declined
-brief:
-  %begun.places = call i64 @length(ptr %begun.first, i64 {id(INT)})
-  %begun.numbers = call i64 @length(ptr %begun.second, i64 {id(FLOAT)})
-  %has.places = icmp sge i64 %begun.places, %length
-  %has.numbers = icmp sge i64 %begun.numbers, %length
-  %has.row = and i1 %has.places, %has.numbers
-  br i1 %has.row, label %three.fits, label %declined
-three.fits:
-  %begun.indices = call ptr @data(ptr %begun.first)
-  %begun.values = call ptr @data(ptr %begun.second)
-  br label %called
+  br label %row
 begin:
   %features = load ptr, ptr %arguments
   %type = call i64 @type(ptr %features)
@@ -137,32 +120,31 @@ tuple:
   %is.pair = icmp eq i64 %parts, 2
   br i1 %is.pair, label %pair, label %declined
 pair:
-  %first = call ptr @PyTuple_GetItem(ptr %features, i64 0)
-  %second = call ptr @PyTuple_GetItem(ptr %features, i64 1)
-  %places = call i64 @length(ptr %first, i64 {id(INT)})
-  %numbers = call i64 @length(ptr %second, i64 {id(FLOAT)})
-  %are.alike = icmp eq i64 %places, %numbers
-  %is.row = icmp ule i64 %places, {LONGEST}
-  %both.fit = and i1 %are.alike, %is.row
-  br i1 %both.fit, label %pair.fits, label %declined
-pair.fits:
-  %pair.indices = call ptr @data(ptr %first)
-  %pair.values = call ptr @data(ptr %second)
-  br label %called
+  %pair.first = call ptr @PyTuple_GetItem(ptr %features, i64 0)
+  %pair.second = call ptr @PyTuple_GetItem(ptr %features, i64 1)
+  %pair.places = call i64 @length(ptr %pair.first, i64 {id(INT)})
+  %pair.numbers = call i64 @length(ptr %pair.second, i64 {id(FLOAT)})
+  %are.alike = icmp eq i64 %pair.places, %pair.numbers
+  br i1 %are.alike, label %row, label %declined
 vector:
   %entries = call i64 @length(ptr %features, i64 {id(FLOAT)})
-  %is.short = icmp ule i64 %entries, {LONGEST}
-  br i1 %is.short, label %vector.fits, label %declined
-vector.fits:
-  %vector.indices = inttoptr i64 {_POSITIONS.ctypes.data} to ptr
-  %vector.values = call ptr @data(ptr %features)
-  br label %called
+  %positions = inttoptr i64 {id(_POSITIONS)} to ptr
+  br label %row
+row:
+  %first = phi ptr [%begun.first, %counted], [%pair.first, %pair], [%positions, %vector]
+  %second = phi ptr [%begun.second, %counted], [%pair.second, %pair], [%features, %vector]
+  %values.size = phi i64 [%length, %counted], [%pair.numbers, %pair], [%entries, %vector]
+  %is.short = icmp ule i64 %values.size, {LONGEST}
+  %places = call i64 @length(ptr %first, i64 {id(INT)})
+  %numbers = call i64 @length(ptr %second, i64 {id(FLOAT)})
+  %has.places = icmp sge i64 %places, %values.size
+  %has.numbers = icmp sge i64 %numbers, %values.size
+  %has.both.parts = and i1 %has.places, %has.numbers
+  %is.row = and i1 %is.short, %has.both.parts
+  br i1 %is.row, label %called, label %declined
 called:
-  %indices = phi ptr [%pair.indices, %pair.fits], [%vector.indices, %vector.fits],
-    [%begun.indices, %three.fits]
-  %values = phi ptr [%pair.values, %pair.fits], [%vector.values, %vector.fits],
-    [%begun.values, %three.fits]
-  %values.size = phi i64 [%numbers, %pair.fits], [%entries, %vector.fits], [%length, %three.fits]
+  %indices = call ptr @data(ptr %first)
+  %values = call ptr @data(ptr %second)
   %indices.size = add i64 %values.size, 0
   %failed = call i32 %entry(ptr %answer, ptr %raised, {_given("f", "n", "c", "pool")},
     {_given("indices", "values")}, i64 %values.size, double {_NEVER}, double {_NEVER})

@@ -39,17 +39,6 @@ def push(s: State, pool: Floats, when: float, ticket: int) -> None:
 
 
 @leaf
-def pop(s: State, pool: Floats) -> int:
-    """Take the first entry away, and return its ticket."""
-    top = pool.size - 2
-    ticket = int(pool[top + 1])
-    last = s.n[N.DUE] - 1
-    s.n[N.DUE] = last
-    _sink(pool, 0, last, pool[top - 2 * last], pool[top - 2 * last + 1])
-    return ticket
-
-
-@leaf
 def _put(pool: Floats, place: int, when: float, ticket: float) -> None:
     at = pool.size - 2 - 2 * place
     pool[at] = when
@@ -68,9 +57,13 @@ def _comes_first(when: float, ticket: float, other: float, its_ticket: float) ->
 
 
 @leaf
-def _sink(pool: Floats, place: int, count: int, when: float, ticket: float) -> None:
-    """Put an entry at a place or below it, in a heap of ``count`` entries."""
-    top = pool.size - 2
+def pop(s: State, pool: Floats) -> int:
+    """Take the first entry away, and return its ticket; the last entry sinks from the top."""
+    top, place = pool.size - 2, 0
+    first = int(pool[top + 1])
+    count = s.n[N.DUE] - 1
+    s.n[N.DUE] = count
+    when, ticket = pool[top - 2 * count], pool[top - 2 * count + 1]
     while 2 * place + 1 < count:
         child = 2 * place + 1
         left, right = top - 2 * child, top - 2 * child - 2
@@ -84,20 +77,16 @@ def _sink(pool: Floats, place: int, count: int, when: float, ticket: float) -> N
         _copy(pool, child, place)
         place = child
     _put(pool, place, when, ticket)
+    return first
 
 
 @leaf
 def drop_closed(s: State, pool: Floats) -> None:
-    """Drop the entries of tickets that are not open, and make a heap of the others."""
-    top = pool.size - 2
-    count = 0
-    for i in range(s.n[N.DUE]):
-        entry = locate(s, int(pool[top - 2 * i + 1]))
+    """Drop the entries of tickets that are not open: a heap of the others grows in their place."""
+    top, count = pool.size - 2, s.n[N.DUE]
+    s.n[N.DUE] = 0
+    for i in range(count):
+        when, ticket = pool[top - 2 * i], int(pool[top - 2 * i + 1])
+        entry = locate(s, ticket)
         if entry >= 0 and s.table[2 * entry + 1] >= 0:
-            _copy(pool, i, count)
-            count += 1
-    s.n[N.DUE] = count
-    for i in range(count // 2):
-        place = count // 2 - 1 - i
-        at = top - 2 * place
-        _sink(pool, place, count, pool[at], pool[at + 1])
+            push(s, pool, when, ticket)

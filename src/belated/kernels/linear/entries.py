@@ -24,14 +24,9 @@ _FLOATS, _INTS = "float64[::1]", "int64[::1]"
 _STATE = f"{_FLOATS}, {_INTS}, {_INTS}, {_FLOATS}"
 _ROWS = f"{_INTS}, {_INTS}, {_FLOATS}"
 
-# Each takes the arrays of a model first.
-Issuing = Callable[..., tuple[int, float]]
-Counting = Callable[..., int]
-Changing = Callable[..., None]
-
 
 @functools.cache
-def predict(code: Code) -> Issuing:
+def predict(code: Code) -> Callable[..., tuple[int, float]]:
     """Return the entry (..., indices, values, count, at, span) -> (ticket or less, prediction)."""
     stamped = (*code, stamp(__name__))
 
@@ -46,17 +41,10 @@ def predict(code: Code) -> Issuing:
         at: float,
         span: float,
     ) -> tuple[int, float]:
+        s, table, pairs = rows.state_of(f, n), vector(c), vector(pool)
+        places, numbers = vector(indices), vector(values)
         return linear.predict(
-            linear.of_all(stamped),
-            rows.state_of(f, n),
-            vector(c),
-            vector(pool),
-            vector(indices),
-            vector(values),
-            0,
-            count,
-            at,
-            span,
+            linear.of_all(stamped), s, table, pairs, places, numbers, 0, count, at, span
         )
 
     row = f"{_INTS}, {_FLOATS}, int64"
@@ -64,28 +52,22 @@ def predict(code: Code) -> Issuing:
 
 
 @functools.cache
-def peek(code: Code) -> Issuing:
+def peek(code: Code) -> Callable[..., tuple[int, float]]:
     """Return the entry (..., indices, values, count) -> (USED or a refusal, prediction)."""
     stamped = (*code, stamp(__name__))
 
     def linear_peek(
         f: Floats, n: Ints, c: Ints, pool: Floats, indices: Ints, values: Floats, count: int
     ) -> tuple[int, float]:
-        return linear.peek(
-            linear.of_all(stamped),
-            rows.state_of(f, n),
-            vector(c),
-            vector(pool),
-            vector(indices),
-            vector(values),
-            count,
-        )
+        s, table, pairs = rows.state_of(f, n), vector(c), vector(pool)
+        places, numbers = vector(indices), vector(values)
+        return linear.peek(linear.of_all(stamped), s, table, pairs, places, numbers, count)
 
     return entry(linear_peek, f"Tuple((int64, float64))({_STATE}, {_INTS}, {_FLOATS}, int64)")
 
 
 @functools.cache
-def peek_many(code: Code) -> Counting:
+def peek_many(code: Code) -> Callable[..., int]:
     """Return the entry (..., indptr, indices, values, first, out) -> rows done.
 
     It begins with row ``first``, and stops early when something must grow.
@@ -103,8 +85,7 @@ def peek_many(code: Code) -> Counting:
         first: int,
         out: Floats,
     ) -> int:
-        s = rows.state_of(f, n)
-        table, pairs = vector(c), vector(pool)
+        s, table, pairs = rows.state_of(f, n), vector(c), vector(pool)
         for row in range(first, indptr.size - 1):
             begin, end = indptr[row], indptr[row + 1]
             places, numbers = vector(indices)[begin:end], vector(values)[begin:end]
@@ -120,7 +101,7 @@ def peek_many(code: Code) -> Counting:
 
 
 @functools.cache
-def observe_first(code: Code) -> Counting:
+def observe_first(code: Code) -> Callable[..., int]:
     """Return the entry (..., ticket, label, weight, saved, marks) -> USED, DROPPED or a refusal.
 
     See ``undo``.
@@ -138,18 +119,10 @@ def observe_first(code: Code) -> Counting:
         saved: Floats,
         marks: Ints,
     ) -> int:
-        s = rows.state_of(f, n)
-        table, pairs = vector(c), vector(pool)
+        s, table, pairs = rows.state_of(f, n), vector(c), vector(pool)
+        numbers, words = vector(saved), vector(marks)
         return undo.observe_first(
-            linear.of_all(stamped),
-            s,
-            table,
-            pairs,
-            ticket,
-            label,
-            weight,
-            vector(saved),
-            vector(marks),
+            linear.of_all(stamped), s, table, pairs, ticket, label, weight, numbers, words
         )
 
     tail = f"int64, float64, float64, {_FLOATS}, {_INTS}"
@@ -157,7 +130,7 @@ def observe_first(code: Code) -> Counting:
 
 
 @functools.cache
-def take_back() -> Changing:
+def take_back() -> Callable[..., None]:
     """Return the entry (..., saved, marks), which undoes ``observe_first``."""
     sources = stamp(__name__)
 
@@ -171,7 +144,7 @@ def take_back() -> Changing:
 
 
 @functools.cache
-def tick() -> Changing:
+def tick() -> Callable[..., None]:
     """Return the entry (..., at), which lets the clock go on."""
     sources = stamp(__name__)
 
@@ -183,7 +156,7 @@ def tick() -> Changing:
 
 
 @functools.cache
-def cancel() -> Counting:
+def cancel() -> Callable[..., int]:
     """Return the entry (..., ticket) -> USED, DROPPED or a refusal."""
     sources = stamp(__name__)
 
@@ -195,47 +168,8 @@ def cancel() -> Counting:
 
 
 @functools.cache
-def predict_many(code: Code) -> Counting:
-    """Return the entry (..., indptr, indices, values, first, at, span, out) -> rows done.
-
-    It begins with row ``first``, and stops early when something must grow.
-    """
-    stamped = (*code, stamp(__name__))
-
-    def linear_predict_many(
-        f: Floats,
-        n: Ints,
-        c: Ints,
-        pool: Floats,
-        indptr: Ints,
-        indices: Ints,
-        values: Floats,
-        first: int,
-        at: float,
-        span: float,
-        out: Floats,
-    ) -> int:
-        s = rows.state_of(f, n)
-        table, pairs = vector(c), vector(pool)
-        places, numbers = vector(indices), vector(values)
-        for row in range(first, indptr.size - 1):
-            begin, count = indptr[row], indptr[row + 1] - indptr[row]
-            ticket, value = linear.predict(
-                linear.of_all(stamped), s, table, pairs, places, numbers, begin, count, at, span
-            )
-            if ticket < 0:
-                return row
-            out[row] = value
-        return indptr.size - 1
-
-    return entry(
-        linear_predict_many, f"int64({_STATE}, {_ROWS}, int64, float64, float64, {_FLOATS})"
-    )
-
-
-@functools.cache
-def observe_many(code: Code) -> Changing:
-    """Return the entry (..., tickets, labels, weights, lasts), for what is known to be no refusal.
+def observe_many(code: Code) -> Callable[..., None]:
+    """Return the entry (..., tickets, labels, weights, lasts), for labels that were checked.
 
     A label that is not the last word leaves its ticket open.
     """
@@ -251,8 +185,7 @@ def observe_many(code: Code) -> Changing:
         weights: Floats,
         lasts: Ints,
     ) -> None:
-        s = rows.state_of(f, n)
-        table, pairs = vector(c), vector(pool)
+        s, table, pairs = rows.state_of(f, n), vector(c), vector(pool)
         for i in range(tickets.size):
             y, weight, is_last = labels[i], weights[i], lasts[i] != 0
             linear.observe(linear.of_all(stamped), s, table, pairs, tickets[i], y, weight, is_last)
@@ -262,7 +195,7 @@ def observe_many(code: Code) -> Changing:
 
 
 @functools.cache
-def replay(code: Code) -> Counting:
+def replay(code: Code) -> Callable[..., int]:
     """Return the entry for a whole log.
 
     (..., events, indptr, indices, values, first_row, labels, weights, first_label, times, spans,
@@ -290,8 +223,7 @@ def replay(code: Code) -> Counting:
         spans: Floats,
         out: Floats,
     ) -> int:
-        s = rows.state_of(f, n)
-        table, pairs = vector(c), vector(pool)
+        s, table, pairs = rows.state_of(f, n), vector(c), vector(pool)
         places, numbers = vector(indices), vector(values)
         for i in range(events.size):
             event, at = events[i], times[min(i, times.size - 1)]
@@ -321,7 +253,7 @@ def replay(code: Code) -> Counting:
 
 
 @functools.cache
-def bad_entry() -> Counting:
+def bad_entry() -> Callable[..., int]:
     """Return the entry (coordinates, indices, values) -> first entry that is bad, or -1."""
     sources = stamp(__name__)
 
@@ -333,7 +265,7 @@ def bad_entry() -> Counting:
 
 
 @functools.cache
-def find() -> Changing:
+def find() -> Callable[..., None]:
     """Return the entry (f, n, tickets, status): where each ticket is in the table, or a refusal."""
     sources = stamp(__name__)
 
@@ -346,7 +278,7 @@ def find() -> Changing:
 
 
 @functools.cache
-def bad_label(kind: int) -> Counting:
+def bad_label(kind: int) -> Callable[..., int]:
     """Return the entry (labels) -> the first one that the loss cannot use, or -1."""
     code = (kind, stamp(__name__))
 

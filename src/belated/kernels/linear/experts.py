@@ -20,33 +20,11 @@ from belated.kernels.fours import above, any_above, least, most, roots
 from belated.kernels.jit import leaf
 from belated.kernels.learners.state import State
 from belated.kernels.linear import layout as lm
+from belated.kernels.linear import rows, together
 from belated.kernels.linear.losses import implicit, slope, slope_unit
-from belated.kernels.linear.rows import (
-    LEAVES,
-    LOW,
-    OPENS,
-    STAYS,
-    Four,
-    Two,
-    enter_all,
-    open_or_leave,
-    raised,
-    stake_in,
-    with_stakes,
-)
-from belated.kernels.linear.together import (
-    Entries,
-    Laid,
-    are_scattered,
-    ask_ahead,
-    ask_first_of,
-    entries_of,
-    lay_out,
-    note,
-    recall,
-    room_for,
-)
-from belated.kernels.narrow import bits, number, put_bits, put_number
+from belated.kernels.linear.rows import Four
+from belated.kernels.linear.together import Entries, Laid
+from belated.kernels.narrow import bits, put_bits, put_number
 from belated.kernels.slots import ints as N
 from belated.kernels.words import (
     Bits,
@@ -97,15 +75,17 @@ def issue(
     pairs = _row_of(s, pool, record)
     entries = pairs.size // 2
     given = entries - n[N.INTERCEPT]
-    scattered = given > 0 and are_scattered(indices[first], indices[first + given - 1], given)
-    row = room_for(s.work, entries, n[N.COORDINATES] + 1, scattered)
+    scattered = given > 0 and together.are_scattered(
+        indices[first], indices[first + given - 1], given
+    )
+    row = together.room_for(s.work, entries, n[N.COORDINATES] + 1, scattered)
     for j in range(given):
-        lay_out(row, j, indices[first + j], values[first + j])
+        together.lay_out(row, j, indices[first + j], values[first + j])
     if given < entries:
-        lay_out(row, given, n[N.COORDINATES], 1.0)
-    enter_all(c, row)
-    note(row, pairs)
-    said = _present(f, c, row, OPENS)
+        together.lay_out(row, given, n[N.COORDINATES], 1.0)
+    rows.enter_all(c, row)
+    together.note(row, pairs)
+    said = _present(f, c, row, rows.OPENS)
     sums = each_sum(said.scales)
     records[record + lm.ISSUED] = sums[0]
     records[record + lm.ISSUED + 1] = sums[1]
@@ -188,19 +168,13 @@ def _weigh(s: State, record: int, g: float) -> None:
 
 @leaf
 def learn(
-    code: Code,
-    s: State,
-    c: Ints,
-    pool: Floats,
-    record: int,
-    y: float,
-    weight: float,
+    code: Code, s: State, c: Ints, pool: Floats, record: int, y: float, weight: float
 ) -> None:
     """Let every expert take its step at its current weights; the row counts as open no longer."""
     f = s.f
     pairs = _row_of(s, pool, record)
     row = _laid_out(s, c, pairs)
-    said = _present(f, c, row, LEAVES)
+    said = _present(f, c, row, rows.LEAVES)
     if f[lm.SIZE] <= 0.0:
         return
     p = each_sum(said.scales)
@@ -232,7 +206,7 @@ def correct(
     f = s.f
     pairs = _row_of(s, pool, record)
     row = _laid_out(s, c, pairs)
-    said = _present(f, c, row, STAYS)
+    said = _present(f, c, row, rows.STAYS)
     if f[lm.SIZE] <= 0.0:
         return
     p = each_sum(said.scales)
@@ -267,26 +241,29 @@ def _laid_out(s: State, c: Ints, pairs: Floats) -> Laid:
     """Lay out the row of a ticket."""
     entries = pairs.size // 2
     given = entries - s.n[N.INTERCEPT]
-    scattered = given > 0 and are_scattered(int(pairs[0]), int(pairs[2 * given - 2]), given)
+    scattered = given > 0 and together.are_scattered(
+        int(pairs[0]), int(pairs[2 * given - 2]), given
+    )
     if scattered:
-        ask_first_of(c, pairs, entries)
-    row = room_for(s.work, entries, s.n[N.COORDINATES] + 1, scattered)
-    recall(row, pairs)
+        together.ask_first_of(c, pairs, entries)
+    row = together.room_for(s.work, entries, s.n[N.COORDINATES] + 1, scattered)
+    together.recall(row, pairs)
     return row
 
 
 @leaf
 def _present(f: Floats, c: Ints, row: Laid, sign: float) -> Said:
     """Return what the experts predict now; the row is taken in or out of the open ones."""
-    said = _nothing_said(f)
+    base = float(f[lm.BASE])
+    said = Said(four_sums(base), base, base)
     j = 0
     while j < row.entries:
         if sign < 0.0:
-            ask_ahead(c, row, j)
-        e = entries_of(row, j)
+            together.ask_ahead(c, row, j)
+        e = together.entries_of(row, j)
         opened, wealth = columns(c, e.rows, lm.OPEN_AT)
         if sign != 0.0:
-            open_or_leave(c, e, opened, wealth, sign)
+            rows.open_or_leave(c, e, opened, wealth, sign)
         average, _ = columns(c, e.rows, lm.AVERAGE_AT)
         said = Said(
             weighed(said.scales, c, e.rows, lm.WEIGHT_AT, e.x),
@@ -295,12 +272,6 @@ def _present(f: Floats, c: Ints, row: Laid, sign: float) -> Said:
         )
         j += e.taken
     return said
-
-
-@leaf
-def _nothing_said(f: Floats) -> Said:
-    base = float(f[lm.BASE])
-    return Said(four_sums(base), base, base)
 
 
 @leaf
@@ -341,7 +312,7 @@ def _lengths(
     q2, q3, q4 = 0.0, 0.0, 0.0
     j = 0
     while j < row.entries:
-        e = entries_of(row, j)
+        e = together.entries_of(row, j)
         x = abs(e.x)
         opened, wealth = columns(c, e.rows, lm.OPEN_AT)
         first, others = columns(c, e.rows, lm.AVERAGE_AT)
@@ -389,7 +360,7 @@ def _step(f: Floats, c: Ints, row: Laid, step: Four, g: Four, weight: float) -> 
     penalised = l1 > 0.0 or l2 > 0.0
     j = 0
     while j < row.entries:
-        e = entries_of(row, j)
+        e = together.entries_of(row, j)
         eta2, eta3, eta4 = kept(row.eta2, j), kept(row.eta3, j), kept(row.eta4, j)
         first, second = columns(c, e.rows, lm.WEIGHT_AT)
         w1, w2 = lower(first) - eta2 * e.x * step[0], upper(first) - eta2 * e.x * step[1]
@@ -405,7 +376,8 @@ def _step(f: Floats, c: Ints, row: Laid, step: Four, g: Four, weight: float) -> 
         if weight > 0.0:
             _, seen = columns(c, e.rows, lm.CENTRE_AT)
             average, energies = columns(c, e.rows, lm.AVERAGE_AT)
-            mean = _with_mean(lower(average), counted(seen), lower(second))
+            mean = lower(average)
+            mean = mean + 2.0 / (counted(seen) + 1.0) * (lower(second) - mean)
             put_columns(c, e.rows, lm.AVERAGE_AT, with_lower(average, mean), energies)
         j += e.taken
 
@@ -413,39 +385,13 @@ def _step(f: Floats, c: Ints, row: Laid, step: Four, g: Four, weight: float) -> 
 @leaf
 def unlearn(row: Ints) -> None:
     """Forget what labels have taught about a coordinate."""
-    put_bits(row, lm.CENTRE, bits(row, lm.CENTRE) & ~LOW)
+    put_bits(row, lm.CENTRE, bits(row, lm.CENTRE) & ~rows.LOW)
     for word in range(lm.FRACTION, lm.WORDS):
         put_number(row, word, 0.0)
 
 
 @leaf
-def _with_mean(mean: Lanes, seen: Lanes, w: Lanes) -> Lanes:
-    """Let weights of the third scale count in their means."""
-    return mean + 2.0 / (seen + 1.0) * (w - mean)
-
-
-@leaf
-def with_others(sums: Two, row: Ints, x: float) -> Two:
-    """Return sums + x times the weights of the coin and of the mean."""
-    return sums[0] + coin_of(row) * x, sums[1] + number(row, lm.AVERAGE) * x
-
-
-@leaf
-def coin_of(row: Ints) -> float:
-    """Return the coin's weight: the part of what it has that it bets, times that."""
-    return number(row, lm.FRACTION) * number(row, lm.WEALTH)
-
-
-@leaf
-def _bet(
-    c: Ints,
-    e: Entries,
-    bets: Bits,
-    wealth: Bits,
-    z: Lanes,
-    coin: Lanes,
-    unit: float,
-) -> None:
+def _bet(c: Ints, e: Entries, bets: Bits, wealth: Bits, z: Lanes, coin: Lanes, unit: float) -> None:
     """One round of the coins, whose weights are ``coin``, on coordinates with gradients z.
 
     won = max((V - S / 4) L - z w, 0); L = max(L, |z|); G += |z|; theta -= z;
@@ -453,13 +399,13 @@ def _bet(
     """
     size, quarter = abs(z), lm.ENDOWMENT * unit
     centres, seen = columns(c, e.rows, lm.CENTRE_AT)
-    before, turnover = stake_in(centres), upper(wealth)
+    before, turnover = rows.stake_in(centres), upper(wealth)
     theta = upper(bets) * (turnover + before) - z
     won = most((lower(wealth) - quarter) * before - z * coin, 0.0)
     stake = before
     if any_above(size, before):
-        stake = above(size, before, raised(size), before)
-        put_columns(c, e.rows, lm.CENTRE_AT, with_stakes(centres, stake), seen)
+        stake = above(size, before, rows.raised(size), before)
+        put_columns(c, e.rows, lm.CENTRE_AT, rows.with_stakes(centres, stake), seen)
     turnover = turnover + size
     fraction = theta / above(size, 0.0, turnover + stake, 1.0)
     has = quarter + least(won / above(size, 0.0, stake, 1.0), _MOST_WON * unit)

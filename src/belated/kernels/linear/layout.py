@@ -9,6 +9,7 @@ from __future__ import annotations
 
 # Slots of ``code``.
 LOSS = 0  # which loss; ``losses`` gives the numbers
+LOGISTIC = 4  # the one whose base counts positives that are still pending
 SILENT = 1  # 1: silence is a label, which is learned at once
 TIMED = 2  # 1: tickets have deadlines
 SLOTS = 3
@@ -92,6 +93,7 @@ AVERAGE = 12  # mean of w_3
 ENERGY = 13  # A
 WORDS = 16
 ROW = WORDS // 2  # ints of 64 bits
+ISSUE_CHANGES = 3  # of them, the first, change when a row is entered
 # The ints that these words begin.
 CENTRE_AT, OPEN_AT, WEIGHT_AT, AVERAGE_AT = CENTRE // 2, OPEN // 2, WEIGHT // 2, AVERAGE // 2
 GRAINS = 1024  # to 1

@@ -138,40 +138,35 @@ def _squared_step(code: Code, f: Floats, p: float, y: float, g: float, q: float)
     return g / (1.0 + q)
 
 
-# --- Absolute ------------------------------------------------------------------------------------
+# --- Absolute and quantile -----------------------------------------------------------------------
 
 
 @leaf
-def _absolute_loss(code: Code, f: Floats, p: float, y: float) -> float:
-    return abs(p - y)
+def _unit_slopes(code: Code, f: Floats) -> tuple[float, float]:
+    return -1.0, 1.0
 
 
 @leaf
-def _absolute_slope(code: Code, f: Floats, p: float, y: float) -> float:
-    return 1.0 if p > y else -1.0 if p < y else 0.0
+def _slopes_of_level(code: Code, f: Floats) -> tuple[float, float]:
+    return -f[lm.TAU], 1.0 - f[lm.TAU]
 
 
 @leaf
-def _absolute_step(code: Code, f: Floats, p: float, y: float, g: float, q: float) -> float:
-    return _clip((p - y) / q, -1.0, 1.0)
-
-
-# --- Quantile ------------------------------------------------------------------------------------
-
-
-@leaf
-def _quantile_loss(code: Code, f: Floats, p: float, y: float) -> float:
-    return max((1.0 - f[lm.TAU]) * (p - y), f[lm.TAU] * (y - p))
+def _bent_loss(code: Code, f: Floats, p: float, y: float) -> float:
+    below, above = _both_slopes(code, f)
+    return max(above * (p - y), below * (p - y))
 
 
 @leaf
-def _quantile_slope(code: Code, f: Floats, p: float, y: float) -> float:
-    return 1.0 - f[lm.TAU] if p > y else -f[lm.TAU] if p < y else 0.0
+def _bent_slope(code: Code, f: Floats, p: float, y: float) -> float:
+    below, above = _both_slopes(code, f)
+    return above if p > y else below if p < y else 0.0
 
 
 @leaf
-def _quantile_step(code: Code, f: Floats, p: float, y: float, g: float, q: float) -> float:
-    return _clip((p - y) / q, -f[lm.TAU], 1.0 - f[lm.TAU])
+def _bent_step(code: Code, f: Floats, p: float, y: float, g: float, q: float) -> float:
+    below, above = _both_slopes(code, f)
+    return _clip((p - y) / q, below, above)
 
 
 # --- Huber ---------------------------------------------------------------------------------------
@@ -219,11 +214,6 @@ def _logistic_bend(code: Code, f: Floats, p: float, y: float, g: float) -> float
 @leaf
 def _zero_or_one(code: Code, y: float) -> bool:
     return y == 1.0 or y == 0.0
-
-
-@leaf
-def _always(code: Code) -> bool:
-    return True
 
 
 @leaf
@@ -312,7 +302,6 @@ def _negative_slope(code: Code, f: Floats, p: float, y: float) -> float:
 
 _OF_NUMBERS: dict[str, Leaf] = {
     "unit": _unit_of_labels,
-    "expects_positives": _never,
     "is_label": _any_number,
     "link": _as_it_is,
     "blended": _as_mixed,
@@ -326,13 +315,16 @@ _OF_NUMBERS: dict[str, Leaf] = {
 _OF_SLOPES = _OF_NUMBERS | {
     "unit": _no_unit,
     "set_correction": censoring_numeric.set_offset_by_slopes,
+    "slopes": _unit_slopes,
 }
+_OF_LEVELS = _OF_SLOPES | {"slopes": _slopes_of_level}
 _OF_RATES = _OF_NUMBERS | {
     "unit": _no_unit,
     "is_label": _not_negative,
     "link": _rate,
     "blended": _log_mean_rate,
     "rebase": _log_mean,
+    "bend": _poisson_bend,
     "set_correction": censoring_numeric.set_log_rate,
 }
 _OF_SIGNS = _OF_NUMBERS | {
@@ -345,11 +337,11 @@ _OF_SIGNS = _OF_NUMBERS | {
     "slipped": taming.never_slipped,
 }
 _OF_ODDS = _OF_SIGNS | {
-    "expects_positives": _always,
     "is_label": _zero_or_one,
     "link": _probability,
     "blended": _mean_odds,
     "rebase": _log_odds,
+    "bend": _logistic_bend,
     "set_correction": censoring_binary.set_log_odds,
 }
 
@@ -363,22 +355,20 @@ def _part(
 LOSSES = Parts(
     "loss of linear models",
     _part("squared", 0, _squared_loss, _squared_slope, _squared_step, _OF_NUMBERS),
-    _part("absolute", 1, _absolute_loss, _absolute_slope, _absolute_step, _OF_SLOPES),
-    _part("quantile", 2, _quantile_loss, _quantile_slope, _quantile_step, _OF_SLOPES),
+    _part("absolute", 1, _bent_loss, _bent_slope, _bent_step, _OF_SLOPES),
+    _part("quantile", 2, _bent_loss, _bent_slope, _bent_step, _OF_LEVELS),
     _part("huber", 3, _huber_loss, _huber_slope, _huber_step, _OF_NUMBERS),
-    _part(
-        "logistic", 4, _logistic_loss, _logistic_slope, _root, _OF_ODDS | {"bend": _logistic_bend}
-    ),
+    _part("logistic", lm.LOGISTIC, _logistic_loss, _logistic_slope, _root, _OF_ODDS),
     _part("hinge", 5, _hinge_loss, _hinge_slope, _hinge_step, _OF_SIGNS),
-    _part("poisson", 6, _poisson_loss, _poisson_slope, _root, _OF_RATES | {"bend": _poisson_bend}),
+    _part("poisson", 6, _poisson_loss, _poisson_slope, _root, _OF_RATES),
 )
 of_loss = only(lm.LOSS)
 loss = switch(lm.LOSS, LOSSES.choices("loss"))  # l(p, y), or without what only depends on y
 slope = switch(lm.LOSS, LOSSES.choices("slope"))  # l'(p, y)
+_both_slopes = switch(lm.LOSS, LOSSES.choices("slopes"))  # below and above a label
 _bend = switch(lm.LOSS, LOSSES.choices("bend"))  # l''(p, y), where the step has no closed form
 _step = switch(lm.LOSS, LOSSES.choices("step"))  # solves r = l'(p - q r, y), for q > 0, g != 0
 slope_unit = switch(lm.LOSS, LOSSES.choices("unit"))  # U: what slopes are measured in
-expects_positives = switch(lm.LOSS, LOSSES.choices("expects_positives"))  # with silence
 is_label = switch(lm.LOSS, LOSSES.choices("is_label"))  # whether y can be one; NaN never can
 link = switch(lm.LOSS, LOSSES.choices("link"))  # what the user gets for a prediction p
 blended = switch(lm.LOSS, LOSSES.choices("blended"))  # what experts say together, of what is shown

@@ -11,78 +11,29 @@ from __future__ import annotations
 import math
 
 from belated.arrays import Code, Floats, Ints
+from belated.kernels import tickets
 from belated.kernels.choices import only
 from belated.kernels.jit import leaf
 from belated.kernels.learners.state import State
 from belated.kernels.learners.uses import of_lags
+from belated.kernels.linear import censoring, experts, losses
 from belated.kernels.linear import layout as lm
-from belated.kernels.linear.censoring import (
-    estimate,
-    record_label_age,
-    reset_if_none_pending,
-    schedule_update,
-)
 from belated.kernels.linear.due import first_due, pop, push
-from belated.kernels.linear.experts import (
-    charge,
-    correct,
-    issue,
-    learn,
-    recharge,
-    reset_expert_losses,
-)
 from belated.kernels.linear.ipcw import relative_weight
-from belated.kernels.linear.losses import (
-    blended,
-    count_label,
-    expects_positives,
-    is_label,
-    link,
-    loss,
-    of_loss,
-    recount_label,
-    residual,
-    set_correction,
-    shown,
-    tame,
-)
-from belated.kernels.linear.pending_positives import (
-    record_correction,
-    update_pending_positives,
-)
-from belated.kernels.linear.rows import (
-    bad_entry,
-    fits,
-    fits_squeezed,
-    keep,
-    leave,
-    pool_has_room,
-    put_back,
-    row_of,
-)
+from belated.kernels.linear.pending_positives import record_correction, update_pending_positives
+from belated.kernels.linear.rows import bad_entry, fits, fits_squeezed, leave, pool_has_room, row_of
 from belated.kernels.linear.slips import look_back, note_first
 from belated.kernels.linear.together import ask_first
 from belated.kernels.linear.waiting import REVIEW, count_age, count_kind, review
+from belated.kernels.narrow import bits_of, float_of
 from belated.kernels.slots import code as C
 from belated.kernels.slots import ints as N
 from belated.kernels.slots import status as S
 from belated.kernels.slots import table as T
-from belated.kernels.tickets import (
-    close_without_answer,
-    count_arrival,
-    count_delay,
-    forget_oldest,
-    has_room,
-    is_ghost,
-    lay_ghost,
-    locate,
-    open_ticket,
-    overdue,
-    tail,
-)
 
 of_all = only(*range(lm.SLOTS))
 _of_clock = only(lm.TIMED)
+_of_loss = only(lm.LOSS)
 # Tickets without a row that are remembered: so many, and so many for each that is open. What comes
 # up to nine times as late as the model waits then still tells it to wait longer.
 _GHOSTS = 900
@@ -112,24 +63,16 @@ def _give_up(s: State, c: Ints, pool: Floats) -> None:
         n[N.CALM] = 0
     gives_up = n[N.GIVES_UP] == lm.AFTER or n[N.LIMIT] > 0
     if gives_up and n[N.ROUNDS] >= n[N.CALM]:
-        entry = overdue(s)
+        entry = tickets.overdue(s)
         while entry >= 0:
             _close_late(s, c, pool, entry)
-            entry = overdue(s)
-    forget_oldest(s, _GHOSTS + _PER_OPEN * (n[N.ROUNDS] - n[N.ARRIVED]))
+            entry = tickets.overdue(s)
+    tickets.forget_oldest(s, _GHOSTS + _PER_OPEN * (n[N.ROUNDS] - n[N.ARRIVED]))
     if n[N.MOST_OPEN] > 0:
         while n[N.ROUNDS] - n[N.ARRIVED] >= n[N.MOST_OPEN]:
-            _close_late(s, c, pool, _oldest(s))
-
-
-@leaf
-def _oldest(s: State) -> int:
-    """Return the entry of the oldest open ticket; there is one."""
-    head = s.n[N.HEAD]
-    while s.table[2 * head + 1] < 0:
-        head += 1
-    s.n[N.HEAD] = head
-    return head
+            while s.table[2 * n[N.HEAD] + 1] < 0:
+                n[N.HEAD] += 1
+            _close_late(s, c, pool, n[N.HEAD])
 
 
 @leaf
@@ -140,9 +83,9 @@ def _close_late(s: State, c: Ints, pool: Floats, entry: int) -> None:
     """
     record = entry * lm.KEEP
     _release(s, c, pool, entry)
-    count_arrival(of_lags(_NOTHING), s, entry)
-    reset_if_none_pending(s)
-    close_without_answer(s, entry, True)
+    tickets.count_arrival(of_lags(_NOTHING), s, entry)
+    censoring.reset_if_none_pending(s)
+    tickets.close_without_answer(s, entry, True)
     if _is_heard(s, record):
         s.n[N.HEARD] += 1
         s.n[N.SETTLED] += int(s.kept[record + lm.DUE] > -math.inf)
@@ -167,7 +110,7 @@ def tick(s: State, c: Ints, pool: Floats, at: float) -> None:
     n[N.APPLIED] = 0
     f[lm.CLOCK] = max(f[lm.CLOCK], at)
     while first_due(s, pool) < f[lm.CLOCK]:
-        entry = locate(s, pop(s, pool))
+        entry = tickets.locate(s, pop(s, pool))
         if entry >= 0 and s.table[2 * entry + 1] >= 0:
             if n[N.LEARNS_LATE] and _is_heard(s, entry * lm.KEEP):
                 n[N.SETTLED] += 1
@@ -184,16 +127,12 @@ def _has_room(code: Code, s: State, pool: Floats, count: int, is_last: bool) -> 
     issued: then they are there for good.
     """
     n = s.n
-    if n[N.APPLIED] == n[N.ROUNDS] + 1 and not (fits(s, pool, count) and _table_fits(s)):
+    as_it_is = fits(s, pool, count) and 2 * tickets.tail(s) < s.table.size
+    if n[N.APPLIED] == n[N.ROUNDS] + 1 and not as_it_is:
         known = n[N.ROUNDS] - n[N.ARRIVED] + n[N.GHOSTS]
         if not (is_last and fits_squeezed(s, pool, count) and 4 * known <= s.table.size):
             return False
-    return pool_has_room(code, s, pool, count) and has_room(s)
-
-
-@leaf
-def _table_fits(s: State) -> bool:
-    return 2 * tail(s) < s.table.size
+    return pool_has_room(code, s, pool, count) and tickets.has_room(s)
 
 
 # --- Predictions ---------------------------------------------------------------------------------
@@ -226,7 +165,7 @@ def predict(
     if code[lm.TIMED]:
         tick(s, c, pool, at if at == at else float(s.n[N.ROUNDS]))
     _give_up(s, c, pool)
-    entry = open_ticket(s)
+    entry = tickets.open_ticket(s)
     record = entry * lm.KEEP
     kept = s.kept
     kept[record + lm.START] = s.n[N.POOL_TAIL]
@@ -236,33 +175,27 @@ def predict(
     kept[record + lm.DUE] = math.inf
     s.n[N.POOL_TAIL] += count
     s.n[N.POOL_LIVE] += count
-    issue(s, c, pool, record, indices, values, first)
+    experts.issue(s, c, pool, record, indices, values, first)
     if code[lm.TIMED]:
         when = s.f[lm.CLOCK] + (span if span == span else s.f[lm.DEADLINE])
         if when < math.inf:
             kept[record + lm.DUE] = when
             push(s, pool, when, s.table[2 * entry])
-    p = _shown(of_loss(code), s, record)
-    value = link(of_loss(code), p)
+    p = _shown(_of_loss(code), s, record)
+    value = losses.link(_of_loss(code), p)
     kept[record + lm.SHOWN] = p
     if code[lm.SILENT]:
         silence = s.f[lm.SILENCE]  # learned as it is: nobody sent it by mistake
         ticket = s.table[2 * entry]
-        if expects_positives(of_loss(code)) and s.n[N.ROUNDS] >= s.f[lm.NEXT_UPDATE]:
+        if code[lm.LOSS] == lm.LOGISTIC and s.n[N.ROUNDS] >= s.f[lm.NEXT_UPDATE]:
             update_pending_positives(s)
-        _learn(of_loss(code), s, c, pool, record, ticket, silence, silence, 1.0, 1.0)
+        _learn(_of_loss(code), s, c, pool, record, ticket, silence, silence, 1.0, 1.0)
     elif s.n[N.ROUNDS] >= s.f[lm.NEXT_UPDATE]:
-        _update_correction(of_loss(code), s)
+        found = censoring.estimate(s)
+        if found.labels > 0.0:
+            losses.set_correction(_of_loss(code), s.f, found)
+        censoring.schedule_update(s)
     return s.table[2 * entry], value
-
-
-@leaf
-def _update_correction(code: Code, s: State) -> None:
-    """Correct later predictions by what labels and open tickets say by now."""
-    found = estimate(s)
-    if found.labels > 0.0:
-        set_correction(code, s.f, found)
-    schedule_update(s)
 
 
 @leaf
@@ -280,26 +213,28 @@ def peek(
     count = given + s.n[N.INTERCEPT]
     if not _has_room(_of_clock(code), s, pool, count, False):
         return S.FULL, 0.0
-    spared = s.work[s.work.size - lm.SCALES * count : s.work.size]
+    spared = s.work[s.work.size - lm.ISSUE_CHANGES * count : s.work.size]
     for j in range(count):
-        index = indices[j] if j < given else s.n[N.COORDINATES]
-        keep(row_of(c, index), spared[lm.SCALES * j : lm.SCALES * (j + 1)])
-    record = tail(s) * lm.KEEP
+        row = row_of(c, indices[j] if j < given else s.n[N.COORDINATES])
+        for i in range(lm.ISSUE_CHANGES):
+            spared[lm.ISSUE_CHANGES * j + i] = float_of(row[i])
+    record = tickets.tail(s) * lm.KEEP
     s.kept[record + lm.START] = s.n[N.POOL_TAIL]
     s.kept[record + lm.PAIRS] = count
-    issue(s, c, pool, record, indices, values, 0)
+    experts.issue(s, c, pool, record, indices, values, 0)
     for j in range(count):
-        index = indices[j] if j < given else s.n[N.COORDINATES]
-        put_back(row_of(c, index), spared[lm.SCALES * j : lm.SCALES * (j + 1)])
-    p = _shown(of_loss(code), s, record)
-    return S.USED, link(of_loss(code), p)
+        row = row_of(c, indices[j] if j < given else s.n[N.COORDINATES])
+        for i in range(lm.ISSUE_CHANGES):
+            row[i] = bits_of(spared[lm.ISSUE_CHANGES * j + i])
+    p = _shown(_of_loss(code), s, record)
+    return S.USED, losses.link(_of_loss(code), p)
 
 
 @leaf
 def _shown(code: Code, s: State, record: int) -> float:
     """Return what is shown of what the experts predict."""
-    experts = s.kept[record + lm.ISSUED : record + lm.MIXTURE]
-    return shown(code, s.f, blended(code, s.f, experts, s.kept[record + lm.MIXTURE]))
+    issued = s.kept[record + lm.ISSUED : record + lm.MIXTURE]
+    return losses.shown(code, s.f, losses.blended(code, s.f, issued, s.kept[record + lm.MIXTURE]))
 
 
 # --- Labels --------------------------------------------------------------------------------------
@@ -307,32 +242,25 @@ def _shown(code: Code, s: State, record: int) -> float:
 
 @leaf
 def observe(
-    code: Code,
-    s: State,
-    c: Ints,
-    pool: Floats,
-    ticket: int,
-    y: float,
-    weight: float,
-    is_last: bool,
+    code: Code, s: State, c: Ints, pool: Floats, ticket: int, y: float, weight: float, is_last: bool
 ) -> int:
     """Learn a label, which closes the ticket if it is the last. All checks come before any change.
 
     A label that replaces an earlier one counts as often as that did, once.
     """
-    entry = locate(s, ticket)
+    entry = tickets.locate(s, ticket)
     if entry < 0:
         return entry
-    if not (is_label(of_loss(code), y) and 0.0 < weight <= lm.HUGE_WEIGHT):
+    if not (losses.is_label(_of_loss(code), y) and 0.0 < weight <= lm.HUGE_WEIGHT):
         return S.BAD
     replaces = s.table[2 * entry + 1] >= 0 and _is_heard(s, entry * lm.KEEP)
     if weight != 1.0 and (replaces or not is_last):
         return S.TOO_LARGE
     count_age(s.f, s.n[N.ROUNDS] - ticket - 1)
     count_kind(s.f, s.n[N.ROUNDS] - ticket - 1, y)
-    if is_ghost(s, entry):
+    if tickets.is_ghost(s, entry):
         s.n[N.LATE] += 1
-        lay_ghost(s, entry)
+        tickets.lay_ghost(s, entry)
         return S.DROPPED
     record = entry * lm.KEEP
     old = s.kept[record + lm.LABEL]
@@ -340,25 +268,26 @@ def observe(
         s.n[N.LATE] += 1
     if old != y:
         if not code[lm.SILENT] and old != old:
-            look_back(of_loss(code), s, c, y)
-        learned = tame(of_loss(code), s.f, y, s.kept[record + lm.LEARNED])
+            look_back(_of_loss(code), s, c, y)
+        learned = losses.tame(_of_loss(code), s.f, y, s.kept[record + lm.LEARNED])
         s.f[lm.TAMED] += 1.0 if learned != y else 0.0
         if old != old:
             issued = s.kept[record + lm.MIXTURE]
-            record_label_age(s, ticket, residual(of_loss(code), s.f, issued, learned))
+            residual = losses.residual(_of_loss(code), s.f, issued, learned)
+            censoring.record_label_age(s, ticket, residual)
             often = relative_weight(s.f, s.n[N.ROUNDS], ticket) if is_last else 1.0
             s.f[lm.AGED] += s.n[N.ROUNDS] - ticket - 1
             note_first(s, learned, weight * often, is_last)
-            _learn(of_loss(code), s, c, pool, record, ticket, y, learned, weight, often)
+            _learn(_of_loss(code), s, c, pool, record, ticket, y, learned, weight, often)
         else:
             _relearn(code, s, c, pool, record, ticket, y, learned)
     if is_last:
         s.n[N.POOL_LIVE] -= int(s.kept[record + lm.PAIRS])
-        count_arrival(of_lags(_NOTHING), s, entry)
-        count_delay(s, entry, N.MAX_DELAY)
+        tickets.count_arrival(of_lags(_NOTHING), s, entry)
+        tickets.count_delay(s, entry, N.MAX_DELAY)
         s.table[2 * entry + 1] = T.DEAD
     if not code[lm.SILENT]:
-        reset_if_none_pending(s)
+        censoring.reset_if_none_pending(s)
     return S.USED
 
 
@@ -380,25 +309,18 @@ def _learn(
     Base, unit and mixture count it ``often`` times its weight.
     """
     kept = s.kept
-    s.f[lm.LOST] += weight * loss(code, s.f, kept[record + lm.SHOWN], y)
+    s.f[lm.LOST] += weight * losses.loss(code, s.f, kept[record + lm.SHOWN], y)
     s.f[lm.SCORED] += weight
-    charge(code, s, record, ticket, learned, weight * often)
-    count_label(code, s.f, learned, weight * often)
-    learn(code, s, c, pool, record, learned, weight)
+    experts.charge(code, s, record, ticket, learned, weight * often)
+    losses.count_label(code, s.f, learned, weight * often)
+    experts.learn(code, s, c, pool, record, learned, weight)
     kept[record + lm.LABEL] = y
     kept[record + lm.LEARNED] = learned
 
 
 @leaf
 def _relearn(
-    code: Code,
-    s: State,
-    c: Ints,
-    pool: Floats,
-    record: int,
-    ticket: int,
-    y: float,
-    learned: float,
+    code: Code, s: State, c: Ints, pool: Floats, record: int, ticket: int, y: float, learned: float
 ) -> None:
     """Put a label in the place of another; what was learned of that is taken back.
 
@@ -406,19 +328,19 @@ def _relearn(
     """
     f, kept = s.f, s.kept
     p, old, before = kept[record + lm.SHOWN], kept[record + lm.LABEL], kept[record + lm.LEARNED]
-    f[lm.LOST] += loss(of_loss(code), f, p, y) - loss(of_loss(code), f, p, old)
+    f[lm.LOST] += losses.loss(_of_loss(code), f, p, y) - losses.loss(_of_loss(code), f, p, old)
     s.n[N.CORRECTED] += 1
     was_above, was_below = old > before, old < before
     stays = (was_above and y > learned) or (was_below and y < learned)
     if not stays:
-        recharge(s, record, ticket, before, learned)
+        experts.recharge(s, record, ticket, before, learned)
     if code[lm.SILENT] and s.n[N.CORRECTED] == _SETTLING:
-        reset_expert_losses(s)
-    if code[lm.SILENT] and expects_positives(of_loss(code)):
+        experts.reset_expert_losses(s)
+    if code[lm.SILENT] and code[lm.LOSS] == lm.LOGISTIC:
         record_correction(s, ticket, old)
     if not stays:
-        recount_label(of_loss(code), f, before, learned)
-        correct(of_loss(code), s, c, pool, record, before, learned)
+        losses.recount_label(_of_loss(code), f, before, learned)
+        experts.correct(_of_loss(code), s, c, pool, record, before, learned)
         kept[record + lm.LEARNED] = learned
     kept[record + lm.LABEL] = y
 
@@ -426,15 +348,15 @@ def _relearn(
 @leaf
 def cancel(s: State, c: Ints, pool: Floats, ticket: int) -> int:
     """Close a ticket that nothing more will be heard of; what was learned stays."""
-    entry = locate(s, ticket)
+    entry = tickets.locate(s, ticket)
     if entry < 0:
         return entry
     s.n[N.APPLIED] = 0
-    if is_ghost(s, entry):
-        lay_ghost(s, entry)
+    if tickets.is_ghost(s, entry):
+        tickets.lay_ghost(s, entry)
         return S.DROPPED
     _release(s, c, pool, entry)
-    count_arrival(of_lags(_NOTHING), s, entry)
-    reset_if_none_pending(s)
-    close_without_answer(s, entry, False)
+    tickets.count_arrival(of_lags(_NOTHING), s, entry)
+    censoring.reset_if_none_pending(s)
+    tickets.close_without_answer(s, entry, False)
     return S.USED

@@ -10,25 +10,15 @@ from belated.kernels.jit import leaf
 from belated.kernels.learners.state import State
 from belated.kernels.linear import layout as lm
 from belated.kernels.linear.due import drop_closed
-from belated.kernels.linear.together import (
-    Entries,
-    Laid,
-    ask_ahead,
-    entries_of,
-    put_values,
-)
+from belated.kernels.linear.together import Entries, Laid, ask_ahead, entries_of, put_values
 from belated.kernels.narrow import (
     MOST,
     bits,
-    bits_of,
     count,
     float_of,
     number,
-    put_bits,
     put_count,
-    put_number,
 )
-from belated.kernels.prefetch import prefetch
 from belated.kernels.slots import ints as N
 from belated.kernels.tickets import tail
 from belated.kernels.vectors import vector
@@ -47,11 +37,10 @@ from belated.kernels.words import (
 
 Three: TypeAlias = tuple[float, float, float]
 Four: TypeAlias = tuple[float, float, float, float]
-Two: TypeAlias = tuple[float, float]
 
 # CENTRE and STAKE share 64 bits. STAKE has 9 of the exponent and 7 after the point; 0 is 0.
 LOW = 0xFFFF
-_HALF = 0x8000
+HALF = 0x8000
 CUT = 45  # bits of a float64 that STAKE leaves out
 LEAST = (1023 - 256) << 7  # exponents start at -256
 # Rounding up leaves 2^-30 out, so that 1 and what is 1 but for rounding are the same.
@@ -95,19 +84,6 @@ def bad_entry(coordinates: int, indices: Ints, values: Floats, first: int, count
 
 
 @leaf
-def enter(row: Ints, pairs: Floats, j: int, index: int, x: float) -> None:
-    """Note entry j of a new ticket in the pool, with its standardised value."""
-    unit, centre, variance = standardised(row, x)
-    stake = bits(row, lm.CENTRE) & LOW
-    put_bits(row, lm.CENTRE, ((bits_of(centre) + _HALF) & ~LOW) | stake)
-    put_number(row, lm.VARIANCE, variance)
-    put_count(row, lm.SEEN, min(count(row, lm.SEEN) + 1, MOST))
-    put_count(row, lm.OPEN, int(_with(float(count(row, lm.OPEN)), unit)))
-    pairs[2 * j] = index
-    pairs[2 * j + 1] = unit
-
-
-@leaf
 def enter_all(c: Ints, row: Laid) -> None:
     """Standardise the values of a new ticket, and let means and variances know of them.
 
@@ -121,7 +97,7 @@ def enter_all(c: Ints, row: Laid) -> None:
         centres, seen = columns(c, e.rows, lm.CENTRE_AT)
         before = least(counted(seen), MOST - 1.0)
         unit, centre, variance = _updated(before, floats_in(centres & ~LOW), upper(seen), e.x)
-        centres = ((bits_in(centre) + _HALF) & ~LOW) | (centres & LOW)
+        centres = ((bits_in(centre) + HALF) & ~LOW) | (centres & LOW)
         seen = with_counts(with_upper(seen, variance), before + 1.0)
         put_columns(c, e.rows, lm.CENTRE_AT, centres, seen)
         put_values(row, j, e.taken, unit)
@@ -163,7 +139,7 @@ def _grains(x: Any) -> Any:
 
 
 @leaf
-def _with(opened: Any, x: Any) -> Any:
+def with_entry(opened: Any, x: Any) -> Any:
     """Take an entry into the sum over open tickets."""
     return least(opened + _grains(x), float(MOST))
 
@@ -184,7 +160,7 @@ def leave(row: Ints, x: float) -> None:
 def open_or_leave(c: Ints, e: Entries, opened: Bits, stakes: Bits, sign: float) -> None:
     """Take entries in or out of the sums over open tickets, which their rows have there."""
     before = counted(opened)
-    after = _with(before, e.x) if sign > 0.0 else _without(before, e.x)
+    after = with_entry(before, e.x) if sign > 0.0 else _without(before, e.x)
     put_columns(c, e.rows, lm.OPEN_AT, with_counts(opened, after), stakes)
 
 
@@ -209,44 +185,9 @@ def with_stakes(centres: Bits, stakes: Lanes) -> Bits:
 
 
 @leaf
-def added(sums: Four, row: Ints, first: int, factor: float) -> Four:
-    """Return sums + factor * four numbers."""
-    return (
-        sums[0] + number(row, first) * factor,
-        sums[1] + number(row, first + 1) * factor,
-        sums[2] + number(row, first + 2) * factor,
-        sums[3] + number(row, first + 3) * factor,
-    )
-
-
-@leaf
 def row_of(c: Ints, index: int) -> Ints:
     """Return the row of a coordinate."""
     return c[index * lm.ROW : (index + 1) * lm.ROW]
-
-
-@leaf
-def ask(c: Ints, index: int) -> None:
-    """Ask for the row of a coordinate."""
-    prefetch(c, index * lm.ROW)
-
-
-@leaf
-def keep(row: Ints, four: Floats) -> None:
-    """Keep what a prediction changes of a coordinate."""
-    four[0] = float_of(bits(row, lm.CENTRE))
-    four[1] = count(row, lm.SEEN)
-    four[2] = number(row, lm.VARIANCE)
-    four[3] = count(row, lm.OPEN)
-
-
-@leaf
-def put_back(row: Ints, four: Floats) -> None:
-    """Undo a prediction."""
-    put_bits(row, lm.CENTRE, bits_of(four[0]))
-    put_count(row, lm.SEEN, int(four[1]))
-    put_number(row, lm.VARIANCE, four[2])
-    put_count(row, lm.OPEN, int(four[3]))
 
 
 # --- The pool -------------------------------------------------------------------------------------

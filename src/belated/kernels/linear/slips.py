@@ -1,10 +1,9 @@
-"""A first label that turns out to be far from all others: what is learned begins anew without it.
+"""An early outlier among the first five labels: the model starts again without it.
 
-Nobody knows what is far before there are labels to compare with, so the first five are learned as
-they are. When the sixth comes, each of them is held against the four others and the sixth, as any
-later label is (see ``taming``). If one is farther than twenty standard deviations from their mean,
-then base and unit count it there, and everything else that five labels have taught is forgotten:
-weights, energies, coins, the mixture and what is open. Standardisers never saw it.
+The first five labels are learned as they are, since nothing is known of their range. The sixth
+label allows a comparison (see ``taming``). If one of the five is more than twenty standard
+deviations from the mean of the others, base and unit count it at that distance, and everything else
+that labels have taught is reset. Standardisers never depend on labels.
 """
 
 from __future__ import annotations
@@ -34,28 +33,25 @@ def note_first(s: State, y: float, weight: float, is_last: bool) -> None:
 
 @leaf
 def look_back(code: Code, s: State, c: Ints, y: float) -> None:
-    """With the sixth label, look for a slip among those before it."""
+    """With the sixth label, look for a slip among those before it; if there is one, begin anew.
+
+    The first labels are counted again, the slip no farther out than it may be.
+    """
     which = slipped(code, s.f, y)
     if which >= 0:
-        s.f[lm.TAMED] += 1.0
-        _recount(code, s, which, y)
+        f = s.f
+        f[lm.TAMED] += 1.0
+        mean, reach = of_others(f, which, y)
+        slip = f[lm.FIRST + 2 * which]
+        f[lm.FIRST + 2 * which] = min(max(slip, mean - reach), mean + reach)
+        f[lm.COUNT], f[lm.MEAN], f[lm.SPREAD], f[lm.SUM], f[lm.LABELS] = 0.0, 0.0, 0.0, 0.0, 0.0
+        for i in range(lm.FIRST_LABELS):
+            count_label(code, f, f[lm.FIRST + 2 * i], f[lm.FIRST + 2 * i + 1])
         for i in range(s.n[N.COORDINATES] + 1):
             row = row_of(c, i)
             if count(row, lm.SEEN) > 0:
                 unlearn(row)
         reset_expert_losses(s)
         for k in range(lm.EXPERTS):
-            s.f[lm.SHARE + k] = 1.0 / lm.EXPERTS
+            f[lm.SHARE + k] = 1.0 / lm.EXPERTS
         restart_counts(s)
-
-
-@leaf
-def _recount(code: Code, s: State, which: int, y: float) -> None:
-    """Count the first labels again, the slip no farther out than it may be."""
-    f = s.f
-    mean, reach = of_others(f, which, y)
-    slip = f[lm.FIRST + 2 * which]
-    f[lm.FIRST + 2 * which] = min(max(slip, mean - reach), mean + reach)
-    f[lm.COUNT], f[lm.MEAN], f[lm.SPREAD], f[lm.SUM], f[lm.LABELS] = 0.0, 0.0, 0.0, 0.0, 0.0
-    for i in range(lm.FIRST_LABELS):
-        count_label(code, f, f[lm.FIRST + 2 * i], f[lm.FIRST + 2 * i + 1])

@@ -1,8 +1,8 @@
-"""The first answer since the last prediction, applied for the time being; and taken back.
+"""The first answer since the last prediction: applied at once, and undone if another one arrives.
 
-Answers between two predictions are a set; see ``belated.linear.answer_set``. As nearly always there
-is only one, it is applied at once, and what it changes is kept until the next prediction. Tickets
-and rows do not move meanwhile: a caller that needs room takes the answer back first.
+Answers between two predictions are a set; see ``belated.linear.answer_set``. Nearly always there is
+one, so it is applied at once, and what it changes is kept until the next prediction. Tickets and
+rows do not move meanwhile: the answer is undone before anything needs room.
 """
 
 from __future__ import annotations
