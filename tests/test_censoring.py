@@ -196,6 +196,26 @@ def test_promise_while_there_is_only_one_answer(early: float, share: float) -> N
 
 @pytest.mark.compiled
 @pytest.mark.needs_compiler
+@pytest.mark.parametrize(("rounds", "seeds", "limit"), [(200, 40, 1.04), (1500, 4, 1.02)])
+@pytest.mark.parametrize("share", [0.02, 0.1, 0.4])
+@pytest.mark.parametrize("early", [0.0, 1.0])
+def test_excess_of_short_runs_and_short_delays(
+    early: float, share: float, rounds: int, seeds: int, limit: float
+) -> None:
+    """Outside the regime of the promise, the log loss exceeds the running share by a little."""
+    pairs = []
+    for seed in range(seeds):
+        x, y = drawn(seed, rounds, share, 0.0)
+        rng = np.random.default_rng([43, seed])
+        late = 50.0 * rng.uniform(0.5, 1.5, size=y.size)
+        pairs.append(
+            losses_of(x, y, np.where(y == early, 20.0 * rng.exponential(size=y.size), late))
+        )
+    assert total_ratio(pairs) < limit
+
+
+@pytest.mark.compiled
+@pytest.mark.needs_compiler
 @pytest.mark.parametrize("share", [0.1, 0.5])
 def test_where_both_delays_are_constant_little_more_is_lost(share: float) -> None:
     """For a while only yes is known of the tickets since the first label."""

@@ -1,7 +1,8 @@
 """A correction of yes/no predictions while labels are censored.
 
-*Promise.* While one answer is known earlier than the other and delays vary, the log loss of 1,500
-rounds and more is at most that of the running share of n known answers, (yes + 1/2) / (n + 1).
+*Promise.* While one answer is known earlier than the other, by 400 rounds or more, and delays vary,
+the log loss over 1,500 rounds and more is at most that of the running share of the n known answers,
+(yes + 1/2) / (n + 1): measured over seeds, not proved. See docs/linear.md for other delays.
 
 With F the share of tickets whose yes comes at an age so far, and S the tail (see ``censoring``),
 the share of yes is between F and F + S. Where in between depends on how surely labels have stopped
@@ -21,8 +22,7 @@ This counts as two labels, beside N' labels at ages beyond half of the time so f
 
     share = F + (S y' + 2 T) / (N' + 2).
 
-N' = 0 while all labels are the same answer but an earlier ticket had the other one, which is
-known later.
+N' = 0 while all labels are one answer, but an earlier ticket had the other one.
 
 With b = B + 1/2 and d = k t |share - F - S q|, the number of the t tickets that are in the tail and
 not like the labels so far,
