@@ -28,9 +28,8 @@ def main() -> list[Result]:
         "thinned, nothing lost": bl.Capacity(inner, 2048),
         "coins for 64 tickets": bl.Capacity(inner, 64, backlog=LARGEST_DELAY),
     }
-    plays = np.empty((ROUNDS, DIM))
-    works = {name: ours_of(spec, events, gradients, plays) for name, spec in specs.items()}
-    times = interleaved({"without": ours_of(inner, events, gradients, plays), **works}, 101)
+    works = {name: ours_of(spec, events, gradients) for name, spec in specs.items()}
+    times = interleaved({"without": ours_of(inner, events, gradients), **works}, 101)
     return [_added(name, times[name], times["without"], events.size) for name in specs]
 
 

@@ -1,4 +1,4 @@
-"""The compiled loop against a kernel written by hand for that one composition."""
+"""A run over a whole log against a loop written by hand for that one composition."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from functools import partial
 import numpy as np
 
 import belated as bl
-from belated.kernels.learners import entries
-from belated.learner.program import compile_spec
 from benchmarks import floors
 from benchmarks.timing import Result, compared
 
-Work = Callable[[], object]
+Work = Callable[[], np.ndarray]
 Spec = bl.FirstOrder | bl.OnePoint | bl.Skip | bl.Capacity
 
 ROUNDS = 20_000
@@ -32,36 +30,38 @@ def main() -> list[Result]:
         values = rng.random((ROUNDS, 1))
         low, high = -np.ones(dim), np.linspace(1.0, 3.0, dim)
         rate = bl.rates.DelayAdaptive(1.0)
-        plays = np.empty((ROUNDS, dim))
-        cases: list[tuple[str, Spec, np.ndarray, Work]] = [
+        cases: list[tuple[str, Spec, np.ndarray, Callable[..., object], tuple[object, ...]]] = [
             (
                 "FirstOrder(PFTRL(Ball))",
                 bl.FirstOrder(bl.PFTRL(bl.Ball(dim), rate)),
                 gradients,
-                partial(floors.pftrl_ball, events, gradients, plays, 1.0, 1.0),
+                floors.pftrl_ball,
+                (1.0, 1.0),
             ),
             (
                 "OnePoint(PFTRL(Box))",
                 bl.OnePoint(bl.PFTRL(bl.Box(low, high), rate), magnitude=1.0),
                 values,
-                partial(floors.one_point_box, events, values, plays, low, high, 1.0, 1.0, 0),
+                floors.one_point_box,
+                (low, high, 1.0, 1.0, 0),
             ),
             (
                 "Skip(FirstOrder(OMD(Ball)))",
                 bl.Skip(bl.FirstOrder(bl.OMD(bl.Ball(dim), rate))),
                 gradients,
-                partial(floors.skip_omd_ball, events, gradients, plays, 1.0, 1.0),
+                floors.skip_omd_ball,
+                (1.0, 1.0),
             ),
         ]
-        for name, spec, answers, floor in cases:
-            mine = np.empty_like(plays)
-            ours = ours_of(spec, events, answers, mine)
-            check_same(ours, floor, mine, plays)
+        for name, spec, answers, floor, numbers in cases:
+            ours = ours_of(spec, events, answers)
+            by_hand = floor_of(floor, events, answers, dim, numbers)
+            np.testing.assert_allclose(ours(), by_hand(), rtol=1e-6, atol=1e-9)
             results.append(
                 compared(
                     f"{name}, dim {dim}",
                     ours,
-                    floor,
+                    by_hand,
                     target=1.15,
                     per=events.size / 1e9,
                     unit="ns/event",
@@ -70,25 +70,28 @@ def main() -> list[Result]:
     return results
 
 
-def ours_of(spec: Spec, events: np.ndarray, answers: np.ndarray, plays: np.ndarray) -> Work:
-    """Return work that runs the compiled loop on a fresh state."""
-    program = compile_spec(spec)
-    run = entries.run(program.code)
-    start = program.fresh(0, False)
-    start.resize(1024)
+def ours_of(spec: Spec, events: np.ndarray, answers: np.ndarray) -> Work:
+    """Return work that runs the log through a fresh learner."""
+    blob = bl.Learner(spec).snapshot()
+    return lambda: bl.Learner.restore(blob).run(events, answers)
 
-    def work() -> None:
-        memory = start.copy()
-        assert run(memory.f, memory.n, events, answers, plays, 0, 0) == events.size
+
+def floor_of(
+    floor: Callable[..., object],
+    events: np.ndarray,
+    answers: np.ndarray,
+    dim: int,
+    numbers: tuple[object, ...],
+) -> Work:
+    """Return work that runs it through a loop by hand, into an array of its own."""
+    run = partial(floor, events, answers)
+
+    def work() -> np.ndarray:
+        plays = np.empty((ROUNDS, dim))
+        run(plays, *numbers)
+        return plays
 
     return work
-
-
-def check_same(ours: Work, floor: Work, mine: np.ndarray, theirs: np.ndarray) -> None:
-    """Check that both sides make the same plays."""
-    ours()
-    floor()
-    np.testing.assert_allclose(mine, theirs, rtol=1e-6, atol=1e-9)
 
 
 def answered(timeline: bl.Timeline) -> np.ndarray:

@@ -121,7 +121,8 @@ def jobs(everything: bool, scratch: str) -> list[Job]:
     def pytest(kind: str, batch: list[str], *options: str) -> Job:
         words = [name.removeprefix("tests/test_").removesuffix(".py") for name in batch]
         command = [python, "-m", "pytest", "-q", *options, *batch]
-        compiled = {"NUMBA_DISABLE_JIT": "0" if kind == "compiled" else "1"}
+        flag = "0" if kind == "compiled" else "1"
+        compiled = {"NUMBA_DISABLE_JIT": flag, "BELATED_INTERPRETED": flag}
         return Job(f"pytest, {kind}: {', '.join(words)}", [command], compiled)
 
     marked = [name for name in tests if "mark.compiled" in (ROOT / name).read_text()]
@@ -160,7 +161,7 @@ def _pins(python: str, scratch: str) -> Job:
     coverage = [python, "-m", "coverage"]
     cold = ["env", "NUMBA_DISABLE_JIT=0", f"NUMBA_CACHE_DIR={scratch}/cold"]
     plain = [*cold, "BELATED_PLAIN_LEAVES=1"]
-    slow = ["env", "NUMBA_DISABLE_JIT=1", *coverage, "run"]
+    slow = ["env", "NUMBA_DISABLE_JIT=1", "BELATED_INTERPRETED=1", *coverage, "run"]
     return Job(
         "pins, with coverage of the kernels",
         [

@@ -67,22 +67,34 @@ create_venv() {
     "$python" -m venv --clear "$venv" || die "could not create $venv."
 }
 
-# Everything an installation depends on: the interpreter, the metadata and the version number.
+# Everything an installation depends on: the interpreter, the metadata and the version number; and
+# everything that is compiled, which has a digest of its own.
 fingerprint() {
     "$venv/bin/python" -I -c '
-import hashlib, platform, sys
+import glob, hashlib, platform, sys
+root = sys.argv[1]
 digest = hashlib.sha256(platform.python_version().encode())
-for name in sys.argv[1:]:
-    with open(name, "rb") as file:
-        digest.update(file.read())
+for name in sys.argv[2:]:
+    for path in sorted(glob.glob(root + "/" + name)):
+        with open(path, "rb") as file:
+            digest.update(path[len(root):].encode() + file.read())
 print(digest.hexdigest())
-' "$root/pyproject.toml" "$root/src/belated/_version.py"
+' "$root" "$@"
 }
 
-# The stamp holds three lines: folder, fingerprint, extra. The dev extra contains the others.
+fingerprint_of_metadata() {
+    fingerprint pyproject.toml setup.py src/belated/_version.py
+}
+
+fingerprint_of_core() {
+    fingerprint setup.py 'src/belated/core/*.py' 'src/belated/core/*.pxd'
+}
+
+# The stamp holds four lines: folder, fingerprint, extra, and the fingerprint of what is compiled.
+# The dev extra contains the others.
 is_installed() {
     [ -f "$stamp" ] || return 1
-    [ "$(sed -n 2p "$stamp")" = "$(fingerprint)" ] || return 1
+    [ "$(sed -n 2p "$stamp")" = "$(fingerprint_of_metadata)" ] || return 1
     have=$(sed -n 3p "$stamp")
     [ "$have" = "$1" ] || [ "$have" = dev ]
 }
@@ -101,13 +113,51 @@ install_extra() {
         say "Installing belated[$1] into .venv (first time only, a minute or two) ..."
     fi
     rm -f "$stamp"
-    print=$(fingerprint) || die "could not read pyproject.toml and src/belated/_version.py."
+    print=$(fingerprint_of_metadata) || die "could not read pyproject.toml and src/belated/_version.py."
+    compiled=$(fingerprint_of_core) || die "could not read src/belated/core."
+    choose_compiler
     if ! install -e "${root}[$1]" >"$log" 2>&1; then
         tail -n 30 "$log" >&2
         die "the installation failed; the whole log is in $log"
     fi
-    printf '%s\n' "$root" "$print" "$1" >"$stamp.new"
+    write_stamp "$print" "$1" "$compiled"
+}
+
+write_stamp() {
+    printf '%s\n' "$root" "$1" "$2" "$3" >"$stamp.new"
     mv -f "$stamp.new" "$stamp"
+}
+
+# Where there is no C compiler, a package has one: zig, which compiles to the same bits.
+choose_compiler() {
+    export BELATED_REQUIRE_COMPILED=1
+    if [ -n "${CC:-}" ] || command -v cc >/dev/null 2>&1 || command -v gcc >/dev/null 2>&1; then
+        return
+    fi
+    say "No C compiler was found; installing one into .venv (ziglang) ..."
+    "$venv/bin/python" -m pip install --disable-pip-version-check --no-input --no-compile ziglang \
+        >"$log" 2>&1 || die "ziglang could not be installed; install a C compiler. See $log"
+    CC="$venv/bin/python -m ziglang cc"
+    export CC
+}
+
+is_compiled() {
+    [ "$(sed -n 4p "$stamp")" = "$(fingerprint_of_core)" ]
+}
+
+# Compiles what has changed since the installation.
+compile_core() {
+    say "Compiling belated.core ..."
+    compiled=$(fingerprint_of_core) || die "could not read src/belated/core."
+    choose_compiler
+    if ! "$venv/bin/python" -c 'import Cython, setuptools' 2>/dev/null; then
+        install 'cython>=3.1' 'setuptools>=77' >"$log" 2>&1 || die "Cython could not be installed; see $log"
+    fi
+    if ! (cd "$root" && "$venv/bin/python" setup.py build_ext --inplace) >"$log" 2>&1; then
+        tail -n 30 "$log" >&2
+        die "the core could not be compiled; the whole log is in $log"
+    fi
+    write_stamp "$(sed -n 2p "$stamp")" "$(sed -n 3p "$stamp")" "$compiled"
 }
 
 release_lock() {
@@ -140,12 +190,13 @@ take_lock() {
 }
 
 prepare() {
-    if venv_is_usable && is_installed "$1"; then
+    if venv_is_usable && is_installed "$1" && is_compiled; then
         return
     fi
     take_lock
     venv_is_usable || create_venv
     is_installed "$1" || install_extra "$1"
+    is_compiled || compile_core
     release_lock
     trap - EXIT HUP INT TERM
 }

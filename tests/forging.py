@@ -25,6 +25,7 @@ import belated as bl
 import compositions
 import rival_laws
 from belated.errors import BelatedError, SnapshotError
+from belated.learner.program import takes_functions
 from sealing import arrays_of, header_of, rewritten, with_arrays
 
 LEAST, MOST = -(1 << 63), (1 << 63) - 1
@@ -166,14 +167,13 @@ def _slope(x: Any) -> Any:
 def live(learner: bl.Learner) -> list[float]:
     """Live for a few events; return all plays."""
     plays: list[float] = []
-    program = learner._program
-    answer: Any = np.full(program.answer, 0.25)
-    if program.wants_function:
+    answer: Any = np.full(learner._player.answer_size, 0.25)
+    if takes_functions(learner.spec):
         answer = _slope
     for step in range(6):
         with contextlib.suppress(BelatedError):
             plays += learner.predict().x.ravel().tolist()
-        known = learner._memory.entries[:, 0].tolist()
+        known = sorted(learner._player.tickets.answerable())
         for ticket in {*known[:1], *known[-2:]}:
             with contextlib.suppress(BelatedError):
                 if step == 2:
@@ -286,15 +286,21 @@ def _paths(told: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 def forgeries(blob: bytes, most: int | None = None) -> Iterator[tuple[str, bytes]]:
     """Yield snapshots with one number changed; at most so many, chosen by a seed."""
     arrays = arrays_of(blob)
-    places = [
+    fields = header_of(blob)["about"].get("state", {})
+    places: list[tuple[str, int | None, Any]] = [
         (name, place, value)
         for name, array in arrays.items()
         for place in range(array.size)
         for value in _others(array.reshape(-1)[place])
     ]
+    places += [(name, None, value) for name, field in fields.items() for value in _others(field)]
     if most is not None and most < len(places):
         places = random.Random(7).sample(places, most)
     for name, place, value in places:
+        if place is None:
+            if value != fields[name]:
+                yield f"{name} = {value!r}", rewritten(blob, {"state": {**fields, name: value}})
+            continue
         changed = arrays[name].copy()
         if np.array_equal(changed.reshape(-1)[place], value):
             continue
@@ -304,7 +310,7 @@ def forgeries(blob: bytes, most: int | None = None) -> Iterator[tuple[str, bytes
 
 def _others(number: Any) -> list[Any]:
     """Return what to put in the place of a number."""
-    if isinstance(number, np.integer):
+    if isinstance(number, int | np.integer):
         near = (int(number) - 1, int(number) + 1, -int(number))
         return [*INTS, *(value for value in near if LEAST <= value <= MOST)]
     return [*FLOATS, *NEVER, number - 1.0, number + 1.0, -number]

@@ -27,7 +27,6 @@ import rivals_later
 import rivals_simplex
 import rivals_values
 from belated.domains import Domain
-from belated.kernels.slots import code as C
 from belated.learner.program import Playable
 from belated.reductions import Reduction, rate_of
 from belated.rivals import Rival
@@ -59,20 +58,21 @@ def learner(case: RivalCase, seed: int = SEED, *, strict: bool = False) -> bl.Le
     return bl.Learner(case.spec, seed, strict=strict)
 
 
-def code_of(case: RivalCase) -> tuple[int, ...]:
-    """Return what the kernels of a case are compiled for."""
-    return rival(case).program().code
+def code_of(case: RivalCase) -> tuple[str, ...]:
+    """Return what tells the components of cases apart."""
+    spec = rival(case)
+    mirror, shape = getattr(spec, "mirror", ""), spec.domain
+    kind = f"{shape.kind}, centred" if not any(shape.center) else shape.kind
+    return spec.kind, case.answer, mirror, kind
 
 
 def _chosen() -> list[RivalCase]:
     """One code per method, answer and kind of step, taken from all sets in turn."""
-    groups: dict[tuple[str, str, int], set[tuple[int, ...]]] = {}
+    groups: dict[tuple[str, ...], set[tuple[str, ...]]] = {}
     for case in CASES:
-        key = case.spec.kind, case.answer, code_of(case)[C.BASE]
-        groups.setdefault(key, set()).add(code_of(case))
+        groups.setdefault(code_of(case)[:3], set()).add(code_of(case))
     chosen = {
-        sorted(codes)[zlib.crc32(kind.encode()) % len(codes)]
-        for (kind, _, _), codes in groups.items()
+        sorted(codes)[zlib.crc32(key[0].encode()) % len(codes)] for key, codes in groups.items()
     }
     return [case for case in CASES if code_of(case) in chosen]
 

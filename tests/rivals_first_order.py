@@ -13,17 +13,20 @@ import naive_rivals as slow
 from belated import rates
 from belated.domains import Domain
 from belated.reductions import FirstOrder, OnePoint, Reduction, TwoPoint
-from belated.rivals.adaptive_revision import AdaptiveRevision
-from belated.rivals.bold import BOLD
-from belated.rivals.dmd import DMD
-from belated.rivals.dual_averaging import DelayedDualAveraging
-from belated.rivals.ftdrl import FTDRL
-from belated.rivals.langford_smola_zinkevich import LangfordSmolaZinkevich
-from belated.rivals.mild_ogd import MildOGD
-from belated.rivals.qiu_esposito_zhang import QiuEspositoZhang
-from belated.rivals.quanrud_khashabi import QuanrudKhashabi, QuanrudKhashabiDoubling
-from belated.rivals.solid import SOLID
-from belated.rivals.weinberger_ordentlich import WeinbergerOrdentlich
+from belated.rivals import (
+    BOLD,
+    DMD,
+    FTDRL,
+    SOLID,
+    AdaptiveRevision,
+    DelayedDualAveraging,
+    LangfordSmolaZinkevich,
+    MildOGD,
+    QiuEspositoZhang,
+    QuanrudKhashabi,
+    QuanrudKhashabiDoubling,
+    WeinbergerOrdentlich,
+)
 from naive import ChartSet, NaiveConfig
 from rival_case import RivalCase
 

@@ -8,17 +8,22 @@ from typing import Any
 import belated as bl
 from belated import rates
 from belated.domains import Domain
-from belated.rivals.ada_hedge_d import AdaHedgeD
-from belated.rivals.banker import BankerSFTINF, BankerTINF
-from belated.rivals.doomd import DOOMD
-from belated.rivals.dorm import DORM, DORMPlus
-from belated.rivals.dub import DUB
-from belated.rivals.exp3 import AnytimeExp3, DelayedExp3, SkippingExp3
-from belated.rivals.experts import Hint
-from belated.rivals.masoudian_zimmert_seldin import MasoudianZimmertSeldin
-from belated.rivals.odftrl import ODFTRL
-from belated.rivals.shared import Mirror
-from belated.rivals.zimmert_seldin import ZimmertSeldin
+from belated.rivals import (
+    DOOMD,
+    DORM,
+    DUB,
+    ODFTRL,
+    AdaHedgeD,
+    AnytimeExp3,
+    BankerSFTINF,
+    BankerTINF,
+    DelayedExp3,
+    DORMPlus,
+    MasoudianZimmertSeldin,
+    SkippingExp3,
+    ZimmertSeldin,
+)
+from belated.rivals.base import Hint, Mirror
 from naive import ChartSet
 from naive_banker import NaiveBankerSFTINF, NaiveBankerTINF
 from naive_simplex_rivals import (

@@ -15,21 +15,27 @@ from belated.domains import Domain
 from belated.learner.program import Playable
 from belated.rates import Rate
 from belated.reductions import FirstOrder
-from belated.rivals.ada_delay import AdaDelay
-from belated.rivals.ada_grad import AdaGrad
-from belated.rivals.agarwal_dekel_xiao import AgarwalDekelXiao
+from belated.rivals import (
+    DFTBL,
+    DOGDSC,
+    GOLD,
+    SDMD,
+    AdaDelay,
+    AdaGrad,
+    AgarwalDekelXiao,
+    Bistritz,
+    BistritzDoubling,
+    DelayAdaptiveSGD,
+    DelayedOGD,
+    DFTBLStronglyConvex,
+    DOGDSCManyPoint,
+    DOGDSCTwoPoint,
+    Flaxman,
+    HazanAgarwalKale,
+    Shamir,
+    Zinkevich,
+)
 from belated.rivals.base import Rival
-from belated.rivals.bistritz import Bistritz, BistritzDoubling
-from belated.rivals.delay_adaptive_sgd import DelayAdaptiveSGD
-from belated.rivals.delayed_ogd import DelayedOGD
-from belated.rivals.dftbl import DFTBL, DFTBLStronglyConvex
-from belated.rivals.dmd import SDMD
-from belated.rivals.dogd_sc import DOGDSC, DOGDSCManyPoint, DOGDSCTwoPoint
-from belated.rivals.flaxman import Flaxman
-from belated.rivals.gold import GOLD
-from belated.rivals.hazan_agarwal_kale import HazanAgarwalKale
-from belated.rivals.shamir import Shamir
-from belated.rivals.zinkevich import Zinkevich
 from naive import ChartSet
 from rival_case import Answer, RivalCase
 

@@ -13,9 +13,6 @@ from hypothesis import strategies as st
 
 import belated as bl
 import naive_capacity as slow
-from belated.kernels.learners import tracking
-from belated.kernels.slots import ints as N
-from belated.learner import sound
 from belated.problem import BaseName, RateName
 from capacities import CASES, Tracked
 from compositions import SEED, Array, Drive, codes, digest, events
@@ -197,7 +194,7 @@ def test_it_is_the_learner_inside_as_long_as_nothing_is_lost(
 
 def tracked(learner: bl.Learner) -> list[int]:
     """Return the tickets that still wait for an answer."""
-    return sorted(learner._memory.answerable())
+    return sorted(learner._player.tickets.answerable())
 
 
 @pytest.mark.parametrize(("tickets", "known"), [(1, None), (7, None), (40, None), (12, 500)])
@@ -207,7 +204,7 @@ def test_no_more_tickets_are_tracked_than_may_be(tickets: int, known: int | None
     for _ in range(3000):
         learner.predict()
         assert learner.open <= tickets
-    assert learner._memory.capacity <= max(64, 4 * tickets)
+    assert learner._player.tickets.capacity <= max(64, 4 * tickets)
     assert len(learner.snapshot()) <= 2000 + 60 * tickets
     assert learner.report().skipped == 3000 - learner.open
 
@@ -292,8 +289,7 @@ def test_words_about_other_keys_are_dropped() -> None:
         each.cancel(f"order-{lost}")
         assert each.observe(f"order-{kept}", COST) is True
     assert learner.snapshot() == again.snapshot()
-    assert learner._keys is not None
-    assert len(list(learner._keys.given())) <= 128
+    assert len(learner._keys.known) <= 128
     with pytest.raises(bl.UnknownTicket):
         bl.Learner(INNER).observe("order", COST)
 
@@ -314,39 +310,35 @@ def test_what_can_be_neither_ticket_nor_key_is_refused(name: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("known", "slot", "value"),
+    ("known", "field", "value"),
     [
-        (None, tracking.CHANCE, 9.0),
-        (None, tracking.AHEAD, 32.0),
-        (None, tracking.EXTRA, 40.0),
-        (None, tracking.WEIGHT, -1.0),
-        (None, tracking.SQUARES, -1.0),
-        (300, tracking.CHANCE, 1.0),
-        (300, tracking.EXTRA, 1.0),
+        (None, "wrapper.chance", 9.0),
+        (None, "wrapper.ahead", 32.0),
+        (None, "wrapper.extra", 40.0),
+        (None, "tickets.weight", -1.0),
+        (None, "tickets.weighted_arrivals", -1.0),
+        (300, "wrapper.chance", 1.0),
+        (300, "wrapper.extra", 1.0),
     ],
 )
-def test_weights_that_cannot_be_are_refused(known: int | None, slot: int, value: float) -> None:
+def test_weights_that_cannot_be_are_refused(known: int | None, field: str, value: float) -> None:
     learner = bl.Learner(bl.Capacity(INNER, 8, known), 2)
     for t in range(100):
         learner.predict()
         learner.observe(max(0, t - 9), COST)
-    parts, program = learner._memory.parts(), learner._program
-    sound.restored(program, parts, program.fresh(2, False))
-    parts["f"][slot] = value
+    state = learner._player.state()
+    learner._player.check(state)
     with pytest.raises(bl.SnapshotError):
-        sound.restored(program, parts, program.fresh(2, False))
+        learner._player.check({**state, field: value})
 
 
 def test_more_tickets_than_the_capacity_are_refused() -> None:
-    many, few = bl.Learner(bl.Capacity(INNER, 30)), bl.Learner(bl.Capacity(INNER, 29))
+    many, few = bl.Learner(bl.Capacity(INNER, 30)), bl.Learner(bl.Capacity(INNER, 10))
     for _ in range(20):
         many.predict()
         few.predict()
-    parts = many._memory.parts()
-    parts["n"][N.MOST_OPEN] = many.open - 1
-    parts["f"][:] = few._memory.parts()["f"]
-    with pytest.raises(bl.SnapshotError):
-        sound.restored(few._program, parts, few._program.fresh(0, False))
+    with pytest.raises(bl.SnapshotError, match="more tickets than the capacity"):
+        few._player.check(many._player.state())
 
 
 # --- The theorem ---------------------------------------------------------------------------------
@@ -443,7 +435,8 @@ def test_sums_under_the_root_are_what_the_bound_says_on_average(
     for seed in range(seeds):
         learner = bl.Learner(bl.Capacity(INNER, tickets, known), seed)
         learner.run(timeline, answers, keep=False)
-        sums.append(learner._memory.f[[tracking.SQUARES, tracking.CROSSED]])
+        table = learner._player.tickets
+        sums.append([table.weighted_arrivals, table.weighted_backlogs])
     mean, spread = np.mean(sums, axis=0), np.std(sums, axis=0) / math.sqrt(seeds)
     p = 1.0 if known is None else slow.chance_of_coin(tickets, known)
     came = range(rounds - 6)

@@ -87,7 +87,7 @@ class Game:
 
     def check(self) -> None:
         """No regret exceeds what is allowed, vacuous or not."""
-        found = allowed(self.base, self.learner._memory, G)
+        found = allowed(self.base, self.learner._totals, G)
         if found is not None:
             assert self.regret <= found.total + TINY * (1.0 + abs(found.total))
 
@@ -131,12 +131,12 @@ def test_patterns(name: str, skip: bool) -> None:
 
 def nearest(game: Game, waiting: list[int]) -> int:
     """Answer first what was played nearest to where the learner is now: what it knows already."""
-    now = game.learner._memory.point
+    now = game.learner._player.base.point
     return min(waiting, key=lambda t: float(np.linalg.norm(game.plays[t] - now)))
 
 
 def farthest(game: Game, waiting: list[int]) -> int:
-    now = game.learner._memory.point
+    now = game.learner._player.base.point
     return max(waiting, key=lambda t: float(np.linalg.norm(game.plays[t] - now)))
 
 
@@ -199,7 +199,7 @@ def test_exhaustive(kind: type[bl.PFTRL | bl.OMD | bl.Leader], skip: bool) -> No
             learner = bl.Learner(spec)
             plays = learner.run(happening, costs)
             regret = surrogate_regret(ball, list(plays), list(costs), G)
-            found = allowed(base, learner._memory, G)
+            found = allowed(base, learner._totals, G)
             assert found is not None
             assert regret <= found.total + TINY, (delays, signs.T)
             skipped += learner.report().skipped
@@ -242,7 +242,7 @@ def test_the_sums_of_a_leader(rounds: int, seed: int, dim: int, reach: int) -> N
             fast.observe(ticket, costs[ticket])
             slow.observe(ticket, costs[ticket])
     terms, points = list(quadratics(slow)), slow.history.points
-    lead = fast._memory.lead
+    lead = fast._totals.lead
     steps = list(itertools.pairwise(points))
     learning = [value(a, terms[:n]) - value(b, terms[:n]) for n, (a, b) in enumerate(steps, 1)]
     drift = [
@@ -346,7 +346,7 @@ def test_the_price_of_given_up_rounds() -> None:
                 learner.cancel(t)
             elif t < 995:
                 learner.observe(t, [0.01, 0.0])
-        assert worst_round(G, 2.0, learner._memory.f[5]) == pytest.approx(price)
+        assert worst_round(G, 2.0, learner._player.base.curvature) == pytest.approx(price)
         found = learner.report().certificate
         assert found is not None
         assert found.unanswered == pytest.approx(6 * price + stood_in)

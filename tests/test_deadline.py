@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 
 import belated as bl
 from belated.game import one
-from belated.kernels.slots import ints as N
-from belated.learner.program import compile_spec
 from belated.reductions import LONGEST, Reduction, Wrapper
 from compositions import AdaGrad
 from conftest import shortened
+from held import held
 from test_leader import surrogate_regret
 from test_theorems import SLACK, adversaries, patterns, quick
 
@@ -97,7 +96,7 @@ def test_a_base_that_fails_while_giving_up_undoes_the_prediction() -> None:
     for wrapper in (bl.Deadline(inside, 3, forget=2), bl.Skip(inside, forget=0)):
         learner = after(40, wrapper, lost=4)
         learner.predict()
-        base: Any = learner._program.base
+        base: Any = learner._player.base.base
         for _ in range(40):
             before = learner.snapshot()
             base.fails = True
@@ -141,7 +140,7 @@ def test_what_came_before_a_forgotten_ticket_is_unknown_too() -> None:
         learner.observe(0, COST)
     for _ in range(5):
         learner.predict()
-    assert learner._memory.n[N.FORGOTTEN] == 2
+    assert learner._player.tickets.forgotten == 2
     for ticket in (0, 1):
         with pytest.raises(bl.UnknownTicket, match=f"ticket {ticket} is forgotten"):
             learner.observe(ticket, COST)
@@ -153,7 +152,7 @@ def test_nothing_is_forgotten_unless_asked() -> None:
     for wrapper in (bl.Deadline(INNER, 2), bl.Skip(INNER)):
         learner = after(2000, wrapper)
         assert learner.observe(0, COST) is False
-        assert learner._memory.known > 1900
+        assert known(learner) > 1900
 
 
 def test_a_late_answer_or_a_cancellation_comes_before_forgetting() -> None:
@@ -169,16 +168,16 @@ def test_a_late_answer_or_a_cancellation_comes_before_forgetting() -> None:
         learner.predict()
     report = learner.report()
     assert (report.skipped, report.late, report.cancelled) == (22, 1, 0)
-    assert learner._memory.known == report.open + 3
+    assert known(learner) == report.open + 3
 
 
 SMALLEST = 64
 """Entries of the smallest table."""
 
 
-def held(learner: bl.Learner) -> int:
-    """Return the bytes of all state."""
-    return int(learner._memory.n.nbytes + learner._memory.f.nbytes)
+def known(learner: bl.Learner) -> int:
+    """Return how many tickets are open or not forgotten yet."""
+    return len(learner._player.tickets.answerable())
 
 
 @pytest.mark.compiled
@@ -194,8 +193,8 @@ def test_memory_is_bounded_when_every_answer_is_lost(forget: int, most: int) -> 
             live.predict()
         sizes.append((held(live), len(live.snapshot())))
     assert live.report().skipped == 100_000 - 21
-    assert live._memory.known == 21 + forget
-    assert live._memory.capacity <= most
+    assert known(live) == 21 + forget
+    assert live._player.tickets.capacity <= most
     assert sizes[0][0] == sizes[1][0] <= 16 * most + 1000
     assert sizes[1][1] <= 16 * most + 2000
     batch.run(np.arange(100_000), [], keep=False)
@@ -209,20 +208,16 @@ def test_skip_needs_memory_for_open_tickets_only() -> None:
     """One answer in ten is lost: ten thousand of them, of which some hundreds are still open."""
     learner = after(100_000, bl.Skip(INNER, forget=0), lost=10)
     assert learner.report().skipped > 9_000
-    assert learner._memory.known == learner.open < 1_000
-    assert learner._memory.capacity <= 4 * learner.open
-    assert after(100_000, bl.Skip(INNER), lost=10)._memory.capacity > 10_000
+    assert known(learner) == learner.open < 1_000
+    assert learner._player.tickets.capacity <= 4 * learner.open
+    assert after(100_000, bl.Skip(INNER), lost=10)._player.tickets.capacity > 10_000
 
 
 def test_a_game_makes_room_for_what_can_be_known_only() -> None:
     timeline = bl.delays.lost(bl.delays.constant(3_000, 0), 1.0, seed=1)
     game = bl.Game(bl.losses.Linear(bl.losses.Random(2)), timeline)
     patient, timely = (bl.Deadline(INNER, 20, forget=forget) for forget in (None, 0))
-    tables = [
-        one._lay_out(compile_spec(spec), game, 0, "totals", np.empty(0, dtype=np.int64))
-        for spec in (patient, timely)
-    ]
-    assert [table.memory.capacity for table in tables] == [24_002, 1024]
+    assert [one._most_open(spec, game) for spec in (patient, timely)] == [3_000, 21]
     assert bl.play(patient, game).report == bl.play(timely, game).report
 
 
@@ -246,7 +241,7 @@ def test_forgetting_changes_nothing_but_what_is_known(
             continue
         ticket = draw.randrange(keeps.rounds)
         found = [outcome(learner, event, ticket) for learner in (keeps, forgets)]
-        if ticket < forgets._memory.n[N.FORGOTTEN]:
+        if ticket < forgets._player.tickets.forgotten:
             assert found[0] in (False, None, bl.AlreadyObserved)
             assert found[1] is bl.UnknownTicket
         else:

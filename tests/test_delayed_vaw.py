@@ -81,7 +81,7 @@ def test_agrees_with_the_slow_version(seed: int, caution: float) -> None:
     events = life(60, seed)
     quick, patient = (follow(model, events, rows, labels) for model in (fast, slow))
     np.testing.assert_allclose(quick, patient, atol=1e-10)
-    assert fast._memory.own[0] == slow.ridge
+    assert fast._model.ridge == slow.ridge
     learned = 0.5 * math.fsum(slow.squares) + 2.0 * math.fsum(slow.drifts)
     assert fast.regret_within(1.0) == pytest.approx(0.5 * slow.ridge + 1.5**2 * learned)
 
@@ -188,7 +188,7 @@ def test_compiled_is_interpreted_bit_for_bit(python: Python) -> None:
     rows, labels = log(60, 5, 2)
     model = DelayedVAW(5, **TOLD)
     batch(model, rows, labels)
-    model.cancel(min(model._memory.answerable()))
+    model.cancel(min(model._model.tickets.answerable()))
     assert python("test_delayed_vaw.py", NUMBA_DISABLE_JIT="1").strip() == model.snapshot().hex()
 
 
@@ -312,13 +312,24 @@ def test_snapshots_that_no_model_can_have_come_to_are_refused() -> None:
     for cut in (10, 100, len(blob) - 1):
         with pytest.raises(SnapshotError):
             DelayedVAW.restore(blob[:cut])
+    state = sealing.header_of(blob)["about"]["state"]
+    for name, value in (
+        *((name, 1e300) for name in ("ridge", "drift", "widths", "squares")),
+        ("ridge", 5.0),
+        ("widths", 7.0),
+        ("updates", -1),
+        *((f"tickets.{name}", 10**6) for name in ("rounds", "arrived", "skipped", "held")),
+    ):
+        wrong = sealing.rewritten(blob, {"state": {**state, name: value}})
+        with pytest.raises(SnapshotError):
+            DelayedVAW.restore(wrong)
     for name, place, value in (
-        *(("f", at, 1e300) for at in (0, 30, -1)),
-        ("f", -1, 5.0),
-        *(("n", at, 10**6) for at in (0, 3, 8, 9)),
-        *(("records", at, math.nan) for at in (0, 3)),
-        ("records", 3, 7.0),
-        ("tickets", 0, 10**6),
+        ("sums", 0, 1e300),
+        ("matrix", 1, 5.0),
+        ("inverse", 0, 5.0),
+        *(("tickets.records", at, math.nan) for at in (0, 3)),
+        ("tickets.records", 3, 7.0),
+        ("tickets.number", 0, 10**6),
     ):
         with pytest.raises(SnapshotError):
             DelayedVAW.restore(forged(blob, name, place, value))
@@ -334,5 +345,5 @@ def forged(blob: bytes, name: str, place: int, value: float) -> bytes:
 if __name__ == "__main__":
     model = DelayedVAW(5, **TOLD)
     batch(model, *log(60, 5, 2))
-    model.cancel(min(model._memory.answerable()))
+    model.cancel(min(model._model.tickets.answerable()))
     print(model.snapshot().hex())

@@ -14,9 +14,6 @@ import belated as bl
 import forging
 import rival_laws
 from belated.errors import SnapshotError
-from belated.kernels.slots import floats as F
-from belated.kernels.slots import ints as N
-from belated.kernels.slots import own as OWN
 from conftest import Python
 from sealing import arrays_of, header_of, rewritten, with_arrays
 
@@ -51,10 +48,11 @@ def test_compiled_kernels_survive_them_too(python: Python, most: int, names: lis
 
 def _blob(spec: Any, rounds: int = 9) -> bytes:
     learner = bl.Learner(spec)
+    size = learner._player.answer_size
     for ticket in range(rounds):
         learner.predict()
         if ticket % 3:
-            learner.observe(ticket, np.full(learner._program.answer, 0.1))
+            learner.observe(ticket, np.full(size, 0.1))
     return learner.snapshot()
 
 
@@ -67,34 +65,57 @@ def _with(blob: bytes, name: str, place: Any, value: float) -> bytes:
     return with_arrays(blob, {name: array})
 
 
+def _with_field(blob: bytes, name: str, value: Any) -> bytes:
+    state = header_of(blob)["about"]["state"]
+    return rewritten(blob, {"state": {**state, name: value}})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("tickets.rounds", 10**15),
+        ("tickets.arrived", 10),
+        ("tickets.sum_dual", -5),
+        ("tickets.sum_dual", 1.0),
+        ("tickets.expired", 1),
+        ("tickets.fed", 9),
+        ("tickets.lag", True),
+        ("tickets.weight", 2),
+        ("tickets.capacity", 10**9),
+        ("base.sums.rate", np.nan),
+        ("base.sums.rate", "much"),
+        ("base.sums.learned", -1.0),
+        ("base.sums.lipschitz", 3.0),
+        ("base.domain.radius", 2.0),
+    ],
+)
+def test_fields_that_cannot_have_come_to_be(name: str, value: Any) -> None:
+    with pytest.raises(SnapshotError, match=r"restore: .*fit together"):
+        bl.Learner.restore(_with_field(_blob(PFTRL), name, value))
+
+
 @pytest.mark.parametrize(
     ("name", "place", "value"),
     [
-        ("n", N.SPARSE, 10**9),
-        ("n", N.CAPACITY, 10**9),
-        ("n", N.HEAD, 10**9),
-        ("n", N.WAITING, 1),
-        ("n", N.CALM, 10**12),
-        ("n", N.ROUNDS, 10**15),
-        ("n", N.STRICT, 2),
-        ("n", N.SEED_LOW, 1 << 40),
-        ("n", N.SUM_DUAL, -5),
-        ("f", F.ETA, np.nan),
-        ("f", F.SIZE, 2.0),
-        ("f", F.LIPSCHITZ, 3.0),
-        ("f", F.SPREAD, -1.0),
-        ("f", F.HEADER, 7.0),
-        ("f", F.HEADER + 4, 1.0),
-        ("tickets", (0, 0), 3),
-        ("tickets", (2, 0), 9),
-        ("tickets", (0, 1), 5),
-        ("tickets", (1, 1), -1),
-        ("tickets", (1, 1), -3),
+        ("base.point", 0, 7.0),
+        ("base.inner", 0, 1e200),
+        ("tickets.number", 0, 3),
+        ("tickets.number", 2, 9),
+        ("tickets.seen", 0, 5),
+        ("tickets.seen", 1, -1),
+        ("tickets.seen", 1, -3),
     ],
 )
-def test_what_cannot_have_come_to_be(name: str, place: Any, value: float) -> None:
+def test_arrays_that_cannot_have_come_to_be(name: str, place: Any, value: float) -> None:
     with pytest.raises(SnapshotError, match=r"restore: .*fit together"):
         bl.Learner.restore(_with(_blob(PFTRL), name, place, value))
+
+
+def test_seeds_and_switches_that_are_none() -> None:
+    blob = _blob(PFTRL)
+    for inside in ({"seed": -1}, {"seed": 1 << 64}, {"seed": 1.0}, {"strict": 1}, {"more": 1}):
+        with pytest.raises(SnapshotError, match=r"restore: .*fit together"):
+            bl.Learner.restore(rewritten(blob, inside))
 
 
 def test_a_spec_larger_than_its_numbers_is_never_built() -> None:
@@ -126,18 +147,25 @@ def test_a_spec_that_cannot_run() -> None:
         bl.Learner.restore(rewritten(_blob(told, 2), {"spec": text}))
 
 
-def test_copies_in_a_ring_are_refused() -> None:
-    """The list of free copies would have no end."""
-    blob = _blob(bl.rivals.BOLD(PFTRL), 12)
-    arrays = arrays_of(blob)
-    free = int(arrays["n"][N.FREE])
-    assert free > 0
-    with pytest.raises(SnapshotError):
-        bl.Learner.restore(_with(blob, "copy_n", (free, N.LINK), free))
-    shared = arrays["copy_f"].copy()
-    shared[1, F.SIZE] = 9.0
-    with pytest.raises(SnapshotError):
-        bl.Learner.restore(with_arrays(blob, {"copy_f": shared}))
+def test_copies_that_cannot_be_are_refused() -> None:
+    learner = bl.Learner(bl.rivals.BOLD(PFTRL))
+    for _ in range(4):
+        learner.predict()
+    for ticket in (2, 0):
+        learner.observe(ticket, np.full(3, 0.1))
+    blob = learner.snapshot()
+    state, idle = header_of(blob)["about"]["state"], arrays_of(blob)["idle"]
+    assert idle.tolist() == [2, 0]
+    forgeries = [
+        with_arrays(blob, {"idle": idle[[0, 0]]}),
+        with_arrays(blob, {"idle": idle[1:]}),
+        _with(blob, "tickets.records", (0, 0), float(idle[0])),
+        _with_field(blob, "copy0.tickets.arrived", state["copy0.tickets.arrived"] - 1),
+        _with_field(blob, "copy99.tickets.rounds", 3),
+    ]
+    for forged in forgeries:
+        with pytest.raises(SnapshotError):
+            bl.Learner.restore(forged)
 
 
 def test_what_a_base_cannot_load() -> None:
@@ -216,26 +244,6 @@ def test_weights_of_a_portfolio_are_weights() -> None:
     ball = bl.Ball(2)
     wild, tight = bl.OMD(ball, bl.rates.InverseRoot(1.0)), bl.PFTRL(ball, bl.rates.Tight(1.0))
     learner = bl.Learner(bl.FirstOrder(bl.Portfolio([wild, tight])))
-    start = OWN.HEADER + F.HEADER + OWN.places(2, 2).wide
-    learner._memory.own[start : start + 2] = 50.0
+    learner._player.base.targets[:] = 0.75
     with pytest.raises(SnapshotError, match="weights of members"):
         bl.Learner.restore(learner.snapshot())
-
-
-def test_what_pads_fours_is_zero() -> None:
-    """It goes through the same steps as what it pads, and some sums would count it."""
-    ball = bl.Ball(2)
-    pair = bl.Portfolio(
-        [bl.OMD(ball, bl.rates.InverseRoot(1.0)), bl.PFTRL(ball, bl.rates.Tight(1.0))]
-    )
-    at = OWN.places(2, 2)
-    rows, normals = at.rows + (OWN.GAP + 1) * at.wide - 1, at.records - 1
-    for place in (rows, at.z - 1, at.p - 1, normals, at.records + at.width - 1):
-        learner = bl.Learner(bl.FirstOrder(pair))
-        learner._memory.own[place] = 0.25
-        with pytest.raises(SnapshotError, match="fit together"):
-            bl.Learner.restore(learner.snapshot())
-    leader = bl.Learner(bl.FirstOrder(bl.Leader(ball, bl.rates.StronglyConvex(1.0))))
-    leader._memory.own[OWN.HEADER + OWN.point_width(2) - 1] = 0.25
-    with pytest.raises(SnapshotError, match="fit together"):
-        bl.Learner.restore(leader.snapshot())

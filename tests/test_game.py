@@ -12,6 +12,7 @@ import json
 import math
 import pickle
 import random
+import signal
 import tracemalloc
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -24,25 +25,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import belated as bl
+from belated.core import COMPILED
+from belated.core import game as core_game
 from belated.domains import Domain
 from belated.game import one
 from belated.game.allowed import bound_of
 from belated.game.run import Run
-from belated.kernels.games import entries as game_entries
-from belated.kernels.slots import floats as F
-from belated.kernels.slots import ints as N
-from belated.kernels.slots import table as T
-from belated.learner.program import Playable, Program
-from belated.learner.state import Memory
+from belated.learner.program import Playable
 from belated.losses import Loss
 from belated.problem import BaseName, Feedback
-from belated.rivals.ada_hedge_d import AdaHedgeD
-from belated.rivals.bold import BOLD
-from belated.rivals.dogd_sc import DOGDSCManyPoint
-from belated.rivals.ftdrl import FTDRL
-from belated.rivals.langford_smola_zinkevich import LangfordSmolaZinkevich
-from belated.rivals.quanrud_khashabi import QuanrudKhashabi, QuanrudKhashabiDoubling
-from belated.rivals.solid import SOLID
+from belated.rivals import (
+    BOLD,
+    FTDRL,
+    SOLID,
+    AdaHedgeD,
+    DOGDSCManyPoint,
+    LangfordSmolaZinkevich,
+    QuanrudKhashabi,
+    QuanrudKhashabiDoubling,
+)
 from compositions import ALL, COMPOSITIONS, KINDS, Composition
 from conftest import Python, shortened
 from naive_game import (
@@ -176,48 +177,26 @@ def test_the_cases_bring_all_parts_and_pairs_together() -> None:
 
 
 @pytest.fixture
-def tables(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """A list to which every compiled game adds its arrays at the end."""
-    seen: list[Any] = []
-    finish = one._run_of
+def learners(monkeypatch: pytest.MonkeyPatch) -> list[bl.Learner]:
+    """A list to which every game adds its learner."""
+    seen: list[bl.Learner] = []
 
-    def spy(table: Any, *arguments: Any) -> Run:
-        seen.append(table)
-        run: Run = finish(table, *arguments)
-        return run
+    def spy(*arguments: Any) -> bl.Learner:
+        seen.append(bl.Learner(*arguments))
+        return seen[-1]
 
-    monkeypatch.setattr(one, "_run_of", spy)
+    monkeypatch.setattr(one, "Learner", spy)
     return seen
 
 
-COUNTS = [
-    N.ROUNDS,
-    N.ARRIVED,
-    N.SKIPPED,
-    N.CANCELLED,
-    N.LATE,
-    N.EXCESS,
-    N.SUM_DUAL,
-    N.MAX_DUAL,
-    N.MAX_DELAY,
-    N.MAX_LOST,
-    N.MAX_DUAL_DELAY,
-    N.PATIENCE,
-    N.GHOSTS,
-    N.FORGOTTEN,
-    N.CALM,
-    N.HOLDING,
-]
-
-
-def state_of(program: Program, memory: Memory) -> bytes:
-    """What a learner knows, wherever it is kept in its table."""
-    f, n = memory.f, memory.n
-    work = F.HEADER + 2 * F.padded(program.dim)
-    numbers = np.delete(f[: n[N.KEPT_AT]], slice(work, work + F.padded(program.dim)))
-    known = memory.entries[:, 1] != T.DEAD
-    table = memory.entries[known], memory.records[known, : program.keep]
-    return b"".join(np.asarray(part).tobytes() for part in (numbers, n[COUNTS], *table))
+def state_of(learner: bl.Learner, columns: int) -> dict[str, Any]:
+    """What a learner knows, with so many numbers per ticket: a game keeps answers behind them."""
+    state = learner._player.state()
+    state["tickets.records"] = state["tickets.records"][:, :columns]
+    return {
+        name: value.tobytes() if isinstance(value, np.ndarray) else value
+        for name, value in state.items()
+    }
 
 
 def bits(recorded: Array | None) -> bytes:
@@ -226,15 +205,15 @@ def bits(recorded: Array | None) -> bytes:
     return recorded.tobytes()
 
 
-def assert_played_by_hand(run: Run, spec: Playable, told: Any, tables: list[Any]) -> None:
+def assert_played_by_hand(run: Run, spec: Playable, told: Any, learners: list[bl.Learner]) -> None:
     """Check that plays, losses and the learner at the end are those of a loop by hand."""
     hand = play_by_hand(spec, told, run.game.losses, run.timeline, run.seed)
     assert bits(run.plays) == bits(np.array(hand.plays))
     assert bits(run.losses) == bits(np.array(hand.met))
     assert run.report == hand.learner.report()
-    for table in tables:
-        theirs = state_of(table.program, hand.learner._memory)
-        assert state_of(table.program, table.memory) == theirs
+    columns = hand.learner._player.tickets.width
+    for learner in learners:
+        assert state_of(learner, columns) == state_of(hand.learner, columns)
 
 
 def close(terms: Iterable[Any]) -> Any:
@@ -281,10 +260,10 @@ def test_a_game_is_the_slow_game(case: Case) -> None:
         for case in (MANY if INTERPRETED else FEW[:3])
     ],
 )
-def test_a_game_is_a_loop_by_hand(case: Case, tables: list[Any]) -> None:
+def test_a_game_is_a_loop_by_hand(case: Case, learners: list[bl.Learner]) -> None:
     run = case.play(record="plays")
-    assert len(tables) == 1
-    assert_played_by_hand(run, case.composition.spec(), case.composition.answer, tables)
+    assert len(learners) == 1
+    assert_played_by_hand(run, case.composition.spec(), case.composition.answer, learners)
 
 
 @pytest.mark.parametrize("case", FEW[:3], ids=lambda case: case.name)
@@ -307,13 +286,14 @@ def test_any_log_is_a_loop_by_hand(case: Case, waits: list[int | None], ties: bo
     cover(map(options_of, THEIRS if INTERPRETED else THEIRS[:1]), pairs_of),
     ids=lambda case: case.name,
 )
-def test_a_game_with_a_users_base_or_set_is_the_slow_game(case: Case, tables: list[Any]) -> None:
+def test_a_game_with_a_users_base_or_set_is_the_slow_game(
+    case: Case, learners: list[bl.Learner]
+) -> None:
     run = case.play(record="plays", checkpoints=7)
     assert_sums_of(run, case.slowly())
-    assert_played_by_hand(run, case.composition.spec(), case.composition.answer, tables)
+    assert_played_by_hand(run, case.composition.spec(), case.composition.answer, learners)
     whole_losses, own_base = case.composition.answer == "function", not case.composition.row.rate
     assert (run.base is None) == (whole_losses or own_base)
-    assert not tables
 
 
 class RivalGame(NamedTuple):
@@ -349,12 +329,12 @@ RIVALS = {
 
 @pytest.mark.parametrize("name", RIVALS if INTERPRETED else ["coefficients"])
 def test_a_rivals_game_is_a_loop_by_hand(
-    name: str, tables: list[Any], monkeypatch: pytest.MonkeyPatch
+    name: str, learners: list[bl.Learner], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("belated.learner.program.roomy", lambda most_open: 2 * most_open + 2)
+    monkeypatch.setattr(one, "_most_open", lambda *arguments: 0)
     rival = RIVALS[name]
     run = bl.play(rival.spec, rival.game(), SEED, record="plays")
-    assert_played_by_hand(run, rival.spec, rival.told, tables)
+    assert_played_by_hand(run, rival.spec, rival.told, learners)
     assert run.base is None
     with pytest.raises(bl.SpecError, match="our own"):
         _ = run.drift
@@ -674,20 +654,15 @@ def test_skipped_answers_are_dropped_when_they_come() -> None:
 
 
 @pytest.mark.slow
-def test_the_table_grows_when_it_must(tables: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_table_grows_when_it_must(
+    learners: list[bl.Learner], monkeypatch: pytest.MonkeyPatch
+) -> None:
     timeline = bl.delays.constant(3000, 700)
     plain = SETTINGS["linear"].play(timeline, record="plays")
-    lay_out = one._lay_out
-
-    def cramped(*arguments: Any) -> Any:
-        table = lay_out(*arguments)
-        table.memory = table.program.fresh(SEED, False, 6)
-        return table
-
-    monkeypatch.setattr(one, "_lay_out", cramped)
+    monkeypatch.setattr(one, "_most_open", lambda *arguments: 0)
     grown = SETTINGS["linear"].play(timeline, record="plays")
     assert digest(grown) == digest(plain)
-    assert [table.memory.capacity for table in tables] == [5610, 2048]
+    assert [learner._player.tickets.capacity for learner in learners] == [5610, 2048]
 
 
 # --- Python parts --------------------------------------------------------------------------------
@@ -699,7 +674,7 @@ def custom(losses: Loss, **words: Any) -> bl.losses.Custom:
 
 
 def assert_same_game(slow: Run, fast: Run) -> None:
-    """Check that a game in Python is the compiled one: bit for bit, but for the order of sums."""
+    """Check that a game with a user's parts is the one without, bit for bit."""
     assert bits(slow.plays) == bits(fast.plays)
     assert bits(slow.losses) == bits(fast.losses)
     assert slow.loss_curve.tobytes() == fast.loss_curve.tobytes()
@@ -708,12 +683,12 @@ def assert_same_game(slow: Run, fast: Run) -> None:
     assert slow.loss == fast.loss
     assert (slow.undelayed_loss is None) == (fast.undelayed_loss is None)
     if fast.undelayed_loss is not None:
-        assert slow.undelayed_loss == pytest.approx(fast.undelayed_loss)
+        assert slow.undelayed_loss == fast.undelayed_loss
     for ours, theirs in ((slow.linear, fast.linear), (slow.base, fast.base)):
         assert (ours is None) == (theirs is None)
         if ours is not None and theirs is not None:
-            assert ours.played == pytest.approx(theirs.played)
-            np.testing.assert_allclose(ours.gradients, theirs.gradients)
+            assert ours.played == theirs.played
+            assert ours.gradients.tobytes() == theirs.gradients.tobytes()
 
 
 @pytest.mark.parametrize(
@@ -957,10 +932,16 @@ def test_a_rule_can_do_what_by_play_does() -> None:
     assert_same_game(bl.play(run.spec, game, record="plays"), run)
 
 
-def test_many_tickets_open_by_play(tables: list[Any]) -> None:
+def test_a_users_losses_are_played_with_delays_by_play() -> None:
+    run = wandering(120, record="plays")
+    own = bl.Game(custom(run.game.losses), run.game.timeline)
+    assert_same_game(bl.play(run.spec, own, record="plays"), run)
+
+
+def test_many_tickets_open_by_play(learners: list[bl.Learner]) -> None:
     run = wandering(1000, 900, record="plays")
     assert run.report.max_backlog > 64
-    assert tables[0].memory.capacity > 64
+    assert learners[0]._player.tickets.capacity > 64
     again = bl.play(run.spec, bl.Game(run.game.losses, run.timeline), record="plays")
     assert digest(again) == digest(run)
 
@@ -976,10 +957,9 @@ def test_many_tickets_open_by_play(tables: list[Any]) -> None:
     ids=lambda domain: domain.kind,
 )
 def test_delays_by_play_spread_over_the_whole_set(domain: Any) -> None:
-    *direction, low, high, least, width = one._delay_numbers(
-        bl.delays.ByPlay(LEAN, 1, 9, 100), domain
-    )
-    assert (tuple(direction), low, high) == (LEAN, 1.0, 9.0)
+    rule: Any = one._by_play(bl.delays.ByPlay(LEAN, 1, 9, 100), domain)
+    assert (tuple(rule.array), rule.low, rule.high) == (LEAN, 1.0, 9.0)
+    least, width = rule.least, rule.width
     rng = np.random.default_rng(1)
     far = [domain.project(100.0 * rng.standard_normal(3)) for _ in range(2000)]
     seen = np.array(far) @ np.array(LEAN)
@@ -987,6 +967,56 @@ def test_delays_by_play_spread_over_the_whole_set(domain: Any) -> None:
     assert least + width == pytest.approx(seen.max(), abs=0.02 * width)
     assert seen.min() >= least - 1e-12
     assert seen.max() <= least + width + 1e-12
+
+
+# --- Signals and threads -------------------------------------------------------------------------
+
+
+def test_a_game_refuses_calls_while_it_is_played(monkeypatch: pytest.MonkeyPatch) -> None:
+    tables: list[Any] = []
+    make: Any = core_game.Game
+
+    def spy(*arguments: Any) -> Any:
+        tables.append(make(*arguments))
+        return tables[-1]
+
+    def meddle(t: int, x: Array) -> int:
+        if t == 3:
+            for call in (lambda: tables[0].play_timeline(np.zeros(1, dtype=np.int64)), again):
+                with pytest.raises(bl.BusyError, match="play: another call is at work here"):
+                    call()
+        return 1
+
+    def again() -> None:
+        tables[0].play_by_rule(core_game.ByRule(5, meddle, (2,)))
+
+    monkeypatch.setattr(core_game, "Game", spy)
+    run = bl.play(PLAIN, bl.Game(SMALL.losses, bl.delays.ByRule(meddle, 10)))
+    assert run.loss == bl.play(PLAIN, SMALL).loss
+    assert not tables[0].is_running
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no alarms")
+def test_a_long_game_can_be_interrupted() -> None:
+    rounds = 2_000_000 if COMPILED else 20_000
+    timeline = bl.delays.constant(rounds, 1)
+    game = bl.Game(SMALL.losses, timeline)
+    assert timeline.events.size == 2 * rounds
+
+    def ring(*arguments: Any) -> None:
+        raise InterruptedError("enough")
+
+    def play() -> None:
+        signal.setitimer(signal.ITIMER_REAL, 0.01)
+        bl.play(PLAIN, game, record="totals")
+
+    before = signal.signal(signal.SIGALRM, ring)
+    try:
+        with pytest.raises(InterruptedError, match="enough"):
+            play()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
 
 
 # --- Errors --------------------------------------------------------------------------------------
@@ -1040,10 +1070,6 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     (
         lambda: bl.play(QuanrudKhashabi(bl.Ball(2), 1.0), SMALL),
         r"rivals.QuanrudKhashabi: must be told rounds \(T.*\) and total_delay",
-    ),
-    (
-        lambda: bl.play(PLAIN, bl.Game(custom(SMALL.losses), BY_PLAY)),
-        "play: delays.ByPlay runs with built-in losses and learners",
     ),
     (lambda: wrong.Game(SMALL.timeline, SMALL.timeline), "Game: losses must come from"),
     (lambda: wrong.Game(SMALL.losses, [1, 2]), "Game: timeline must be a Timeline, delays.ByPlay"),
@@ -1124,21 +1150,6 @@ def test_a_run_can_be_kept() -> None:
     assert digest(again) == digest(run)
     assert again.regret == run.regret
     assert again.spec == run.spec
-
-
-def test_warming_leaves_nothing_to_compile() -> None:
-    run = wandering()
-    for game in (run.game, bl.Game(run.game.losses, bl.delays.constant(10, 1))):
-        one.warm(run.spec, game)
-        before = [
-            found.cache_info().misses for found in (game_entries.play, game_entries.play_and_delay)
-        ]
-        bl.play(run.spec, game)
-        after = [
-            found.cache_info().misses for found in (game_entries.play, game_entries.play_and_delay)
-        ]
-        assert after == before
-    one.warm(run.spec, bl.Game(custom(run.game.losses), bl.delays.constant(10, 1)))
 
 
 def test_bounds_belong_to_the_very_learner() -> None:

@@ -24,19 +24,17 @@ from scipy import stats
 
 import belated as bl
 import naive
+from belated.core.tickets import Tickets
 from belated.kernels import exact, jit
 from belated.kernels.directions import direction, philox
-from belated.kernels.learners import entries
 from belated.kernels.learners.past import level_of
 from belated.kernels.learners.sets import sum_of_squares
 from belated.kernels.learners.state import view
-from belated.kernels.slots import code as C
 from belated.kernels.slots import floats as F
 from belated.kernels.slots import ints as N
 from belated.kernels.slots import own as OWN
 from belated.kernels.slots import status as S
 from belated.learner.program import compile_spec, schedule_of
-from belated.learner.state import Memory
 from compositions import ALL, COMPILED, COMPOSITIONS, Array, Composition, Drive, codes, events
 from conftest import shortened
 from naive import ChartSet
@@ -216,26 +214,19 @@ def test_directions_are_uniform_on_the_sphere(dim: int) -> None:
 
 
 class Table:
-    """The counting kernels over a table that starts with a single entry."""
-
-    CODE = C.pack({C.LAGS: 1})
+    """A table that starts with a single entry."""
 
     def __init__(self, capacity: int = 1) -> None:
-        self.memory = Memory.counting()
-        self.memory.resize(capacity)
-        self._predict, self._observe = entries.counting()
+        self.tickets = Tickets()
+        self.tickets.resize(capacity)
 
     def predict(self) -> int:
-        ticket = self._predict(self.memory.f, self.memory.n)
-        if ticket == S.FULL:
-            self.memory.grow()
-            ticket = self._predict(self.memory.f, self.memory.n)
-        return ticket
+        return int(self.tickets.issue())
 
     def observe(self, ticket: int) -> tuple[int, int, int]:
         """Return the status (0 for found), the lag and the open lags."""
-        status = self._observe(self.memory.f, self.memory.n, ticket)
-        return min(0, status), *self.memory.lags
+        status = int(self.tickets.arrive(ticket))
+        return min(0, status), self.tickets.lag, self.tickets.open_lags
 
 
 class Model:
@@ -279,13 +270,14 @@ def test_the_table_against_a_dictionary(moves: list[int], capacity: int) -> None
         expected = model.observe(ticket)
         got = table.observe(ticket)
         assert got == expected or got[0] == expected
-        memory = table.memory
-        assert (memory.rounds, memory.open) == (model.rounds, model.rounds - model.arrived)
-        kept = memory.entries
-        assert dict(kept[kept[:, 1] >= 0].tolist()) == model.open
-        assert len(kept) <= memory.capacity
-    assert table.memory.total_delay == sum(model.backlogs)
-    assert table.memory.max_backlog == max(model.backlogs, default=0)
+        tickets = table.tickets
+        assert (tickets.rounds, tickets.open) == (model.rounds, model.rounds - model.arrived)
+        state = tickets.state()
+        kept = zip(state["number"].tolist(), state["seen"].tolist(), strict=True)
+        assert dict(kept) == model.open
+        assert len(model.open) <= tickets.capacity
+    assert table.tickets.total_delay == sum(model.backlogs)
+    assert table.tickets.max_backlog == max(model.backlogs, default=0)
 
 
 def test_the_table_stays_small_when_answers_come() -> None:
@@ -294,7 +286,7 @@ def test_the_table_stays_small_when_answers_come() -> None:
         table.predict()
         if t >= 10:
             assert table.observe(t - 10)[0] == 0
-    assert table.memory.capacity <= 64
+    assert table.tickets.capacity <= 64
 
 
 # --- Sets ----------------------------------------------------------------------------------------

@@ -15,8 +15,6 @@ import pytest
 
 import belated as bl
 from belated.errors import AlreadyObserved, BadFeedback, SnapshotError, UnknownTicket
-from belated.kernels.slots import floats as F
-from belated.kernels.slots import ints as N
 from compositions import (
     ALL,
     BASES,
@@ -43,6 +41,7 @@ from compositions import (
     pairs,
 )
 from conftest import Python, everything, shortened
+from held import held
 
 
 def of(
@@ -152,8 +151,8 @@ def test_agrees_with_the_slow_reference(composition: Composition) -> None:
         assert report.rate is None
         return
     assert report.rate == pytest.approx(slow.rate, rel=1e-9)
-    assert fast._memory.f[F.LEARNED] == pytest.approx(slow.learning, rel=1e-9)
-    assert fast._memory.f[F.DRIFTED] == pytest.approx(slow.drift, rel=1e-9)
+    assert fast._totals.sums.learned == pytest.approx(slow.learning, rel=1e-9)
+    assert fast._totals.sums.drifted == pytest.approx(slow.drift, rel=1e-9)
 
 
 @every
@@ -164,7 +163,7 @@ def test_giving_up_happens_in_the_rows_that_give_up(composition: Composition) ->
     at_once = composition.row.wrapper == "hasty deadline"
     assert (report.late > 0) == (composition.row.gives_up and not at_once)
     assert report.cancelled > 0
-    assert (learner._memory.n[N.FORGOTTEN] > 0) == composition.forgets
+    assert (learner._player.tickets.forgotten > 0) == composition.forgets
 
 
 # --- Snapshots -----------------------------------------------------------------------------------
@@ -317,7 +316,7 @@ def test_a_refused_ticket_changes_nothing(composition: Composition) -> None:
             learner.cancel(ticket)
     closed: list[Any] = [observed, cancelled, np.int64(observed), np.uint8(cancelled)]
     for ticket in closed:
-        is_gone = ticket < learner._memory.n[N.FORGOTTEN]
+        is_gone = ticket < learner._player.tickets.forgotten
         refusal = UnknownTicket if is_gone else AlreadyObserved
         with pytest.raises(refusal, match="before"):
             learner.observe(ticket, answer)
@@ -555,11 +554,11 @@ def test_user_code_has_no_json(composition: Composition) -> None:
 def test_an_open_ticket_costs_no_vector(composition: Composition) -> None:
     waiting = 5_000
     learner = bl.Learner(composition.spec(dim=1000))
-    empty = learner._memory.f.nbytes + learner._memory.n.nbytes
+    empty = held(learner)
     if composition.row.gives_up:
         learner = bl.Learner(composition.spec(dim=1000).learner)  # type: ignore[union-attr]
     for _ in range(waiting):
         learner.predict()
     assert learner.open == waiting
-    assert learner._memory.f.nbytes + learner._memory.n.nbytes - empty <= 100 * waiting
+    assert held(learner) - empty <= 100 * waiting
     assert len(learner.snapshot()) <= empty + 100 * waiting

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import signal
 from collections.abc import Callable
 from typing import Any
 
@@ -13,10 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import belated as bl
-import belated.learner
 from belated.errors import AlreadyObserved, BadFeedback, SnapshotError, SpecError, UnknownTicket
-from belated.kernels.learners import entries
 from compositions import COMPOSITIONS, AdaGrad, Array, Drive, codes, events
+from held import held
 
 PLAIN = COMPOSITIONS["first-pftrl-ball-delay-1"]
 WIDE = COMPOSITIONS["first-pftrl-l1-gradient-3"]
@@ -381,7 +381,7 @@ def test_a_failing_base_undoes_the_event(
         learner.predict()
     learner.observe(2, [0.1, 0.2, 0.3])
     before = learner.snapshot()
-    base: Any = learner._program.base
+    base: Any = learner._player.base.base
     base.mood = mood
     with pytest.raises(error, match=message):
         learner.observe(1, [0.1, 0.2, 0.3]) if event == "observe" else learner.cancel(1)
@@ -393,7 +393,7 @@ def test_a_failing_base_undoes_the_event(
 
 def test_a_base_that_fails_while_skipping_undoes_the_prediction() -> None:
     learner = bl.Learner(bl.Skip(bl.FirstOrder(Moody(2))))
-    base: Any = learner._program.base
+    base: Any = learner._player.base.base
     base.mood = "raises"
     for _ in range(100):
         before = learner.snapshot()
@@ -427,7 +427,7 @@ def test_a_base_that_learns_and_then_fails_is_undone_too() -> None:
         learner.predict()
     learner.observe(0, [0.1, 0.2, 0.3])
     before = learner.snapshot()
-    base: Any = learner._program.base
+    base: Any = learner._player.base.base
     base.fails = True
     with pytest.raises(RuntimeError, match="too late"):
         learner.observe(1, [0.1, 0.2, 0.3])
@@ -673,36 +673,64 @@ def test_runs_refuse_what_is_no_log(
         WIDE.learner().run(timeline, feedback)
 
 
-def test_an_interrupted_run_leaves_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(belated.learner.learner, "_CHUNK", 16)
-    real = entries.run
-    calls: list[object] = []
-
-    def interrupted(code: Any) -> Any:
-        def run(*arguments: Any) -> Any:
-            calls.append(arguments)
-            if len(calls) == 4:
-                raise KeyboardInterrupt
-            return real(code)(*arguments)
-
-        return run
-
+def test_a_run_in_chunks_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     life, answers = codes(events(cancel=False)), VALUES.answers()
-    learner = VALUES.learner()
-    Drive(VALUES, answers)(learner, events(10, cancel=False))
-    before = learner.snapshot()
-    rest = codes(events(cancel=False)[len(events(10, cancel=False)) :])
-    with monkeypatch.context() as patch:
-        patch.setattr(entries, "run", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            learner.run(rest, answers)
-    assert len(calls) == 4
-    assert learner.snapshot() == before
     chunked, whole = VALUES.learner(), VALUES.learner()
-    plays = chunked.run(life, answers)
-    monkeypatch.setattr(belated.learner.learner, "_CHUNK", 10**6)
-    assert whole.run(life, answers).tobytes() == plays.tobytes()
+    plays = whole.run(life, answers)
+    monkeypatch.setattr("belated.core.learner.CHUNK", 16)
+    assert chunked.run(life, answers).tobytes() == plays.tobytes()
     assert chunked.snapshot() == whole.snapshot()
+
+
+@pytest.mark.compiled
+def test_a_run_that_a_users_part_interrupts_leaves_no_trace() -> None:
+    calls: list[None] = []
+
+    def project(v: Array) -> Array:
+        calls.append(None)
+        if len(calls) == 40:
+            raise KeyboardInterrupt
+        return v / max(1.0, float(np.linalg.norm(v)))
+
+    spec = bl.FirstOrder(bl.PFTRL(bl.ConvexSet(2, project, 2.0), bl.rates.Tight(1.0)))
+    answers = np.full((60, 2), 0.5)
+    learner, other = bl.Learner(spec), bl.Learner(spec)
+    for each in (learner, other):
+        each.predict()
+        each.observe(0, answers[0])
+    before = learner.snapshot()
+    rest = np.concatenate([np.arange(1, 60), ~np.arange(1, 60)])
+    calls.clear()
+    with pytest.raises(KeyboardInterrupt):
+        learner.run(rest, answers)
+    assert learner.snapshot() == before
+    assert learner.run(rest, answers).tobytes() == other.run(rest, answers).tobytes()
+
+
+@pytest.mark.compiled
+@pytest.mark.needs_compiler
+def test_a_run_that_a_signal_interrupts_leaves_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The signal comes at some moment of the run; a run that ends before it is made longer."""
+    monkeypatch.setattr("belated.core.learner.CHUNK", 1000)
+    learner = bl.Learner(bl.FirstOrder(bl.PFTRL(bl.Ball(3), bl.rates.Tight(1.0))))
+    before, rounds = learner.snapshot(), 100_000
+    was_interrupted = False
+    while not was_interrupted:
+        tickets = np.arange(rounds)
+        life = np.stack([tickets, ~tickets], axis=1).ravel()
+        answers = np.full((rounds, 3), 0.25)
+        old = signal.signal(signal.SIGALRM, signal.default_int_handler)
+        signal.setitimer(signal.ITIMER_REAL, 0.002)
+        try:
+            learner.run(life, answers, keep=False)
+            learner = bl.Learner.restore(before)
+        except KeyboardInterrupt:
+            was_interrupted = True
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
+            signal.signal(signal.SIGALRM, old)
+        rounds *= 2
+    assert learner.snapshot() == before
 
 
 def test_a_run_does_not_touch_its_arguments() -> None:
@@ -733,7 +761,7 @@ def test_a_straggler_is_still_known_after_a_hundred_thousand_rounds(composition:
     learner = composition.learner()
     learner.run(timeline, answers, keep=False)
     assert learner.open == 1
-    assert learner._memory.n.nbytes < 100_000
+    assert held(learner) < 100_000
     report = learner.report()
     assert (report.max_delay, report.total_delay) == (rounds, rounds)
     copy = bl.Learner.restore(learner.snapshot())

@@ -23,9 +23,9 @@ from hypothesis import strategies as st
 
 import naive
 import naive_losses as slow
+from belated.core.losses import PART
 from belated.domains import Ball, Box, ConvexSet, Domain, L1Ball, Simplex
 from belated.errors import SpecError
-from belated.kernels.games import loss_entries
 from belated.losses import (
     Absolute,
     Adaptive,
@@ -44,6 +44,7 @@ from belated.losses import (
     Squared,
     Switching,
 )
+from belated.losses.compose import loss_of
 from belated.rates import Tight
 from belated.spec import from_json
 from conftest import Python, everything
@@ -374,7 +375,7 @@ def test_totals_and_curves_are_sums(pair: Pair) -> None:
 @pytest.mark.compiled
 @pytest.mark.needs_compiler
 def test_long_sums_keep_their_digits() -> None:
-    rounds = 3 * loss_entries.PART + 17
+    rounds = 3 * PART + 17
     loss, x = given_loss("squared", 2, rounds), np.array([0.3, -0.2])
     vectors, targets = loss.rows(0, rounds)
     rest = vectors @ x - targets
@@ -382,7 +383,7 @@ def test_long_sums_keep_their_digits() -> None:
     assert value == pytest.approx(math.fsum(rest**2 / 2.0), rel=1e-14)
     sums = [math.fsum(column) for column in (rest[:, None] * vectors).T]
     np.testing.assert_allclose(gradient, sums, rtol=1e-12)
-    marks = [1, loss_entries.PART, loss_entries.PART + 1, rounds]
+    marks = [1, PART, PART + 1, rounds]
     assert loss.curve(x, marks).tolist() == [loss.total(x, mark)[0] for mark in marks]
 
 
@@ -596,11 +597,14 @@ def test_arrays_are_copied_and_closed() -> None:
 
 
 def test_every_game_gets_work_space_of_its_own() -> None:
-    loss = Linear(Switching(3, 2))
-    first, second = loss.compiled(), loss.compiled()
-    assert first.codes == second.codes
-    assert not np.shares_memory(first.q, second.q)
-    assert first.rows.shape == (0, 4)
+    loss, x = Linear(Switching(3, 2)), np.array([0.3, -0.2, 0.5])
+    first, second = loss_of(loss), loss_of(loss)
+    early, late = first.single(0, x), second.single(5, x)
+    assert first.source is not second.source
+    assert first.single(1, x)[0] == loss.value(1, x)
+    for found, t in ((early, 0), (late, 5)):
+        assert found[0] == loss.value(t, x)
+        assert found[1].tolist() == loss.gradient(t, x).tolist()
 
 
 def nothing(t: int, x: Any) -> Any:
@@ -668,7 +672,6 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     (lambda: Custom(1, nothing, nothing, None, -1.0), "curvature must be at least 0, got -1.0"),
     (lambda: Custom(1, nothing, nothing, magnitude=-1.0), "magnitude must be positive"),
     (lambda: Custom(1, nothing, nothing).rows(0, 1), "losses.Custom: has no rows"),
-    (lambda: Custom(1, nothing, nothing).compiled(), "losses.Custom: has no kernel"),
     (lambda: Custom(1, nothing, nothing).curve([0.0], [1]), r"value\(0, x\) must be a number"),
     (lambda: Custom(1, nothing, nothing).total([0.0], 1), r"gradient\(0, x\) must return 1 finite"),
     (lambda: Linear([[1.0]]).to_json(), "losses.Linear.sequence.vectors .* has no JSON form"),

@@ -58,6 +58,7 @@ def _crowd(event: Callable[[], Any], rounds: int, threads: int = 3) -> tuple[int
 
 
 @pytest.mark.compiled
+@pytest.mark.needs_compiler  # interpreted, a learner is for one thread at a time
 def test_threads_in_one_learner_lose_nothing(switching: None) -> None:
     learner = bl.Learner(SPEC)
     done, busy = _crowd(learner.predict, 2000)
@@ -326,9 +327,9 @@ def test_a_game_shows_the_seed_that_it_drew() -> None:
 
 
 def test_a_learner_larger_than_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fresh(*_: object) -> None:
+    def compose(*_: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("belated.learner.program.Program.fresh", fresh)
+    monkeypatch.setattr("belated.learner.learner.compose", compose)
     with pytest.raises(SpecError, match="too large for this machine"):
         bl.Learner(SPEC)

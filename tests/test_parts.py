@@ -17,7 +17,6 @@ from belated.bases import Base
 from belated.errors import SpecError
 from belated.game import best_action
 from belated.kernels.choices import switch
-from belated.kernels.games.losses import FAMILIES, SOURCES
 from belated.kernels.jit import leaf
 from belated.kernels.learners.radii import SMOOTHINGS
 from belated.kernels.learners.rates import RATES
@@ -27,6 +26,7 @@ from belated.kernels.learners.wrappers import WRAPPERS
 from belated.kernels.parts import Part, Parts
 from belated.kernels.slots import code as C
 from belated.losses.base import Loss
+from belated.losses.compose import loss_of
 from belated.losses.source import Source
 from belated.spec import Spec
 
@@ -101,10 +101,34 @@ def test_specs_and_tables_know_each_other(
     assert {part.kind for part in table} == kinds(base, module) | others
 
 
-def test_losses_and_tables_know_each_other() -> None:
-    custom = {"losses.Custom"}  # a user's functions, which have no leaves
-    assert {part.kind for part in FAMILIES} == kinds(Loss, "belated.losses") - custom
-    assert {part.kind for part in SOURCES} == kinds(Source, "belated.losses")
+def test_every_loss_and_source_runs() -> None:
+    rows, labels = [[0.5, -0.5]], [1.0]
+    sources = {
+        "losses.Given": None,
+        **{
+            f"losses.{kind.__name__}": kind(2, **words)
+            for kind, words in (
+                (bl.losses.Random, {}),
+                (bl.losses.Drifting, {"period": 2}),
+                (bl.losses.Switching, {"every": 2}),
+                (bl.losses.Blocks, {}),
+                (bl.losses.Alternating, {}),
+                (bl.losses.Adaptive, {}),
+            )
+        },
+    }
+    assert sources.keys() == kinds(Source, "belated.losses")
+    for name in kinds(Loss, "belated.losses") - {"losses.Custom"}:
+        kind = getattr(bl.losses, name.partition(".")[2])
+        for source in sources.values():
+            if source is not None and source.is_adaptive and kind is not bl.losses.Linear:
+                continue
+            spec = kind(source) if source is not None else None
+            if spec is None:
+                spec = kind(rows) if kind._targets == "none" else kind(rows, labels)
+            value, gradient = loss_of(spec).single(0, np.array([0.3, 0.4]))
+            assert np.isfinite([value, *gradient]).all()
+            assert gradient.shape == (2,)
 
 
 @pytest.mark.parametrize("kind", sorted(kinds(rates.Rate, "belated.rates")))
@@ -186,15 +210,6 @@ def test_every_set_has_all_its_functions() -> None:
             )
 
 
-def test_every_loss_has_all_its_leaves() -> None:
-    for part in FAMILIES:
-        assert {"value", "gradient", "target", "around"} <= part.leaves.keys(), part.kind
-        spec = getattr(bl.losses, part.kind.partition(".")[2])
-        assert ("coefficients" in part.leaves) == (spec.form in ("linear", "quadratic"))
-    for part in SOURCES:
-        assert "draw" in part.leaves, part.kind
-
-
 def test_every_rate_and_smoothing_is_compared_with_its_slow_version() -> None:
     """One that is missing in ``compositions`` would be compared with nothing."""
     covered = [part.spec(2) for part in compositions.RATES.values()]
@@ -208,11 +223,17 @@ def test_an_unknown_part_is_an_error() -> None:
     class Sudden(rates.Rate, module="rates"):
         lipschitz = G
 
-    for table in (RATES, SMOOTHINGS, SETS, BASES, WRAPPERS, FAMILIES, SOURCES):
+    for table in (RATES, SMOOTHINGS, SETS, BASES, WRAPPERS):
         with pytest.raises(SpecError, match=r"no kernel is known for the .* Nonsense; known are"):
             table.code("Nonsense")
-    with pytest.raises(SpecError, match=r"no kernel is known for the rate rates\.Sudden"):
+    with pytest.raises(SpecError, match=r"no rate of the core is known for rates\.Sudden"):
         bl.Learner(bl.FirstOrder(bl.PFTRL(BALL, Sudden())))
+
+    class Shifty(bl.losses.Source, module="losses"):
+        dim, rounds, is_adaptive = 2, None, False
+
+    with pytest.raises(SpecError, match=r"no source of the core is known for losses\.Shifty"):
+        loss_of(bl.losses.Linear(Shifty()))
 
 
 def test_an_unknown_code_is_an_error() -> None:

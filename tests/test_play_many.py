@@ -22,7 +22,7 @@ from belated.engine.local import process_context
 from belated.game.many import Cell, Runs, SpecOrMaker
 from belated.game.run import Run
 from belated.learner.program import Playable
-from belated.rivals.quanrud_khashabi import QuanrudKhashabi
+from belated.rivals import QuanrudKhashabi
 from conftest import TESTS, Python
 from naive_game import Array
 

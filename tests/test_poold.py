@@ -10,9 +10,7 @@ import pytest
 
 import belated as bl
 from belated import delays
-from belated.rivals.ada_hedge_d import AdaHedgeD
-from belated.rivals.dorm import DORM, DORMPlus
-from belated.rivals.dub import DUB
+from belated.rivals import DORM, DUB, AdaHedgeD, DORMPlus
 from conftest import shortened
 from poold_peer import PooldName, has_poold, poold_plays
 

@@ -20,12 +20,10 @@ from hypothesis import strategies as st
 
 import belated as bl
 import naive
+from belated.core.bases import Sums
 from belated.game.allowed import bound_of
-from belated.kernels.slots import floats as F
-from belated.kernels.slots import ints as N
-from belated.kernels.slots import own as OWN
-from belated.learner.program import compile_spec
 from compositions import LIPSCHITZ, RATES, SETS, Array, Event, Part, events
+from held import held
 from naive import NaiveConfig
 from naive_portfolio import PLACES, NaivePortfolio, PortfolioConfig, around, kept, length
 from test_theorems import (
@@ -282,41 +280,41 @@ def game(
 class Inside:
     """What stands in the own region of a learner over a portfolio."""
 
-    header: Array
+    state: dict[str, Any]
     weights: Array
-    rows: Array
-    members: list[Array]
+    gaps: Array
+    misread: Array
+    way: float
+    ways: list[float]
+    sums: list[Sums]
     points: list[Array]
 
     def gap(self, number: int) -> float:
         """What the mixture was charged more than a member."""
-        return float(self.rows[OWN.GAP, number])
+        return float(self.gaps[number])
 
     def part(self, number: int, lipschitz: float) -> float:
         """What Theorem 4.1 allows a member, and twice what that was charged too much."""
-        header = self.members[number]
-        eta = float(header[F.ETA])
-        if eta == 0.0:
+        sums = self.sums[number]
+        if sums.rate == 0.0:
             return 0.0
-        start = float(header[F.DIAMETER]) ** 2 / (2.0 * eta) + float(header[F.LEARNED])
-        misread = float(self.rows[OWN.MISREAD, number])
-        return start + lipschitz * float(header[F.DRIFTED]) + 2.0 * misread
+        start = sums.diameter**2 / (2.0 * sums.rate) + sums.learned
+        return start + lipschitz * sums.drifted + 2.0 * float(self.misread[number])
 
 
 def inside(learner: bl.Learner) -> Inside:
     """Read the weights and the members."""
-    f, n = learner._memory.f, learner._memory.n
-    own = f[n[N.OWN_AT] : n[N.KEPT_AT]].copy()
-    count, dim = int(own[OWN.MEMBERS]), int(n[N.DIM])
-    at = OWN.places(count, dim)
-    starts = [at.headers + i * OWN.MEMBER_HEADER for i in range(count)]
-    header = own[OWN.HEADER :]
+    base = learner._player.base
+    state = {name: value for name, value in base.state().items() if name in base.FIELDS}
     return Inside(
-        header[: F.HEADER],
-        header[F.HEADER : F.HEADER + count],
-        own[at.rows : at.headers].reshape(OWN.ROWS, at.wide),
-        [own[start : start + OWN.MEMBER_HEADER] for start in starts],
-        list(own[at.z : at.p].reshape(-1, at.wide)[:dim, :count].T),
+        state,
+        state["weights"],
+        state["gaps"],
+        state["misread"],
+        base.weights_way,
+        [member.way for member in base.members],
+        [member.base.sums for member in base.members],
+        [member.base.point.copy() for member in base.members],
     )
 
 
@@ -335,14 +333,12 @@ def test_weights_members_and_sums_are_those_of_the_slow_version(members: str, re
             fast.observe(ticket, slow.history.costs[n])
     found = inside(fast)
     np.testing.assert_allclose(found.weights, slow.weights[-1], atol=1e-9)
-    for found_way, member in zip(
-        found.rows[OWN.WAYS, : len(slow.members)], slow.members, strict=True
-    ):
+    for found_way, member in zip(found.ways, slow.members, strict=True):
         way = length(member.history.points)
         assert found_way == pytest.approx(way, rel=1e-9)
     backlogs = slow.history.dual_backlogs
     changes = (np.abs(q - p).sum() for p, q in itertools.pairwise(slow.weights))
-    assert found.header[OWN.WAY] == pytest.approx(math.fsum(changes), rel=1e-6)
+    assert found.way == pytest.approx(math.fsum(changes), rel=1e-6)
     gaps = [found.gap(number) for number in range(len(slow.members))]
     np.testing.assert_allclose(gaps, slow.gaps(), rtol=1e-9, atol=1e-9)
     for number, member in enumerate(slow.members):
@@ -563,12 +559,12 @@ def test_an_answer_beyond_the_reach_leaves_the_weights_as_they_are(reach: int, s
         for p, q in zip(before.points, after.points, strict=True):
             assert (p != q).any()  # the members do hear of it
         if lag > reach:
-            assert after.header.tobytes() == before.header.tobytes()
-            assert after.weights.tobytes() == before.weights.tobytes()
-            more = (after.rows - before.rows)[OWN.MISREAD, :2]
+            for name in ("weights", "targets", "gaps", "weights_rate", "risen", "weights_way"):
+                assert np.array_equal(after.state[name], before.state[name]), name
+            more = after.misread - before.misread
             assert more.tolist() == [pytest.approx(1.5)] * 2  # |c| D / 2
         else:
-            assert (after.rows != before.rows)[OWN.GAP].any()
+            assert (after.gaps != before.gaps).any()
 
 
 # --- Special cases -------------------------------------------------------------------------------
@@ -656,7 +652,7 @@ def test_a_snapshot_brings_back_every_bit() -> None:
         if cut % 37 == 0:
             again = bl.Learner.restore(learner.snapshot())
             assert again.spec == learner.spec
-            assert again._memory.f.tobytes() == learner._memory.f.tobytes()
+            assert again.snapshot() == learner.snapshot()
             assert again.report() == learner.report()
 
 
@@ -664,12 +660,11 @@ def test_an_open_ticket_costs_the_same_in_every_dimension() -> None:
     grown = []
     for dim in (2, 40):
         spec = bl.FirstOrder(default(bl.Ball(dim)))
-        assert compile_spec(spec).keep == 0
         learner = bl.Learner(spec)
-        before = learner._memory.f.nbytes + learner._memory.n.nbytes
+        before = held(learner)
         for _ in range(1000):
             learner.predict()
-        grown.append(learner._memory.f.nbytes + learner._memory.n.nbytes - before)
+        grown.append(held(learner) - before)
     assert grown[0] == grown[1] <= 100 * 1000
 
 

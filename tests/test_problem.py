@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import belated as bl
-from belated.learner.program import compile_spec
 from belated.problem import BaseName, Feedback, RateName
 
 BALL = bl.Ball(3, 2.0)
@@ -306,7 +305,7 @@ def test_heuristics_run_without_a_bound(
     why: str,
 ) -> None:
     """A learner without a theorem is available, has no bound, and says so."""
-    assert compile_spec(problem.learner(feedback, base, skip, rate)).dim == 3
+    assert bl.Learner(problem.learner(feedback, base, skip, rate))._player.dim == 3
     with pytest.raises(bl.SpecError, match=f"Problem.bound: no theorem covers this: .*{why}"):
         problem.bound(TIMELINE, feedback, base, skip, rate)
     words = problem.explain(feedback, base, skip, rate)

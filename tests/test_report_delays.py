@@ -49,7 +49,7 @@ def answer(model: Any, ticket: int) -> bool:
     """Answer a ticket; tell whether that was used."""
     value: Any = 0.5
     if isinstance(model, bl.Learner):
-        value = np.full(model._program.answer, 0.1)
+        value = np.full(model._player.answer_size, 0.1)
     return model.observe(ticket, value) is not False
 
 

@@ -182,7 +182,7 @@ def test_equal_learners_have_equal_bytes_whatever_their_past(case: RivalCase) ->
     """One table grew in a long run, the other was restored after every few events."""
     events, given = life(case, seed=1), answers(case)
     one, other = learner(case), learner(case)
-    one._memory.reserve(1024)
+    one._player.tickets.resize(1024)
     few = 5 if everything() else 12
     for start in range(0, len(events), few):
         follow(one, events[start : start + few], given.fast)
@@ -445,7 +445,7 @@ def test_told_fills_the_facts_in(case: RivalCase) -> None:
     assert {name: getattr(knowing, name) for name in spec.facts()} == {
         name: known[name] if name in spec.needs else None for name in spec.facts()
     }
-    assert knowing.program().spec == knowing
+    assert bl.Learner(knowing).spec == knowing
     assert spec.told(timeline) == knowing
     with pytest.raises(SpecError, match="whole number"):
         dataclasses.replace(spec, **{spec.needs[0]: 1.5})  # type: ignore[type-var]
@@ -457,11 +457,11 @@ def test_told_fills_the_facts_in(case: RivalCase) -> None:
 @every
 def test_memory_is_what_the_table_says(case: RivalCase) -> None:
     """Where nothing is kept, an open ticket costs a few numbers, whatever the dimension."""
-    program = rival(case).program()
+    state = learner(case)._player.state()
     if rival(case).memory == "none":
-        assert program.keep <= 2
-        assert program.copy is None
-        assert program.own.size <= 4 * program.dim + 16
+        assert state.pop("tickets.records").shape[1] <= 2
+        size = sum(np.size(value) for name, value in state.items() if "tickets." not in name)
+        assert size <= 6 * rival(case).domain.dim + 16
 
 
 # --- Guarantees ----------------------------------------------------------------------------------

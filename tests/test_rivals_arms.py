@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 import belated as bl
 from belated import rivals
+from belated.core import rival_arms
+from belated.core.rival_arms import check_multiplier
 from belated.rivals import Rival
-from belated.rivals.tsallis import is_multiplier, solve
-from conftest import calls_leaves
 from naive import Array
 from naive_banker import (
     NaiveBankerSFTINF,
@@ -290,7 +290,17 @@ def test_banker_step_by_step(seed: int) -> None:
 # --- Probabilities -------------------------------------------------------------------------------
 
 
-@calls_leaves
+def solved(losses: Array, t: float, b: float, start: Array, mu: float) -> tuple[Array, float]:
+    """Return the probabilities for weights sqrt(t) and b, and the multiplier."""
+    spec = rivals.MasoudianZimmertSeldin(losses.size, max_delay=0)
+    player = rival_arms.MasoudianZimmertSeldin(spec._setting(0, False), 1.0, t - 1.0, b * b)
+    player.losses[:], player.base.point[:], player.multiplier = losses, start, mu
+    learner = bl.Learner(spec)
+    learner._begin(player, spec.kind, (losses.size,), False)
+    learner.predict()
+    return player.base.point.copy(), player.multiplier
+
+
 @pytest.mark.parametrize("arms", [2, 3, 30])
 @pytest.mark.parametrize("b", [0.0, 1e-6, 1.0, 1e5])
 def test_both_regularisers_from_anywhere(arms: int, b: float) -> None:
@@ -300,12 +310,12 @@ def test_both_regularisers_from_anywhere(arms: int, b: float) -> None:
     expected = hybrid_ftrl(losses, t, b)
     for start in (rng.dirichlet(np.ones(arms)) + 1e-9, np.full(arms, 1.0 / arms), expected):
         for mu in (-1e9, -math.sqrt(t * arms), 1e9):
-            x = start.copy()
-            found = solve(losses, math.sqrt(t), b, mu, x)
+            x, found = solved(losses, t, b, start, mu)
             np.testing.assert_allclose(x, expected, rtol=1e-12)
-            assert is_multiplier(found, arms, math.sqrt(t), b)
-            assert solve(losses, math.sqrt(t), b, found, x) == pytest.approx(found, rel=1e-12)
-            np.testing.assert_allclose(x, expected, rtol=1e-12)
+            check_multiplier(found, arms, math.sqrt(t), b)
+            again, same = solved(losses, t, b, x, found)
+            assert same == pytest.approx(found, rel=1e-12)
+            np.testing.assert_allclose(again, expected, rtol=1e-12)
 
 
 # --- Without delay -------------------------------------------------------------------------------
@@ -313,13 +323,13 @@ def test_both_regularisers_from_anywhere(arms: int, b: float) -> None:
 
 def test_anytime_exp3_without_delay_is_exp3_with_a_falling_rate() -> None:
     losses = np.random.default_rng(2).random((ROUNDS, 3))
-    learner = bl.Learner(rivals.AnytimeExp3(3), seed=5)
+    learner: Any = bl.Learner(rivals.AnytimeExp3(3), seed=5)
     sums = np.zeros(3)
     for t in range(ROUNDS):
         weights = np.exp(-math.sqrt(math.log(3.0) / (3.0 * (t + 1))) * (sums - sums.min()))
         p = weights / weights.sum()
         ticket, x = learner.predict()
-        np.testing.assert_allclose(learner._memory.point, p, rtol=1e-12)
+        np.testing.assert_allclose(learner._player.base.point, p, rtol=1e-12)
         arm = int(x.argmax())
         learner.observe(ticket, float(losses[t, arm]))
         sums[arm] += losses[t, arm] / p[arm]

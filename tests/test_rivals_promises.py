@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import sys
 from collections.abc import Callable
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -195,13 +197,13 @@ def test_who_was_told_nothing_promises_nothing(case: Any) -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_only_what_is_used_is_asked_for(case: Any) -> None:
-    """The program depends on every fact that a method needs; any other fact is refused."""
+    """Players depend on every fact that a method needs; any other fact is refused."""
     spec = rival(case)
     for name in spec.facts():
         if name in spec.needs:
             others = (1, 3 * getattr(spec, name) + 2)
-            programs = [_numbers(_with(spec, name, other)) for other in others]
-            assert any(program != _numbers(spec) for program in programs), name
+            players = [_numbers(_with(spec, name, other)) for other in others]
+            assert any(player != _numbers(spec) for player in players), name
         else:
             with pytest.raises(SpecError, match=f"does not use {name}"):
                 _with(spec, name, 5)
@@ -212,9 +214,19 @@ def _with(spec: Rival, name: str, fact: int | None) -> Rival:
     return changed
 
 
-def _numbers(spec: Rival) -> tuple[Any, ...]:
-    program = spec.program()
-    return program.numbers, program.own.tolist()
+def _numbers(spec: Rival) -> list[Any]:
+    """Return the numbers that the player of a spec is made with, and where its set is cut."""
+    module = sys.modules[type(spec).player.__module__]
+    made: list[Any] = []
+
+    class Maker:
+        def __getattr__(self, name: str) -> Callable[..., Any]:
+            return lambda *given: made.extend(given)
+
+    with mock.patch.object(module, "core", Maker()):
+        spec.player(0, False)
+    cut = [getattr(getattr(made[0], "domain", None), "floor", None)]
+    return cut + [number for number in made if isinstance(number, int | float)]
 
 
 @pytest.mark.parametrize("kind", [rivals.DMD, rivals.SDMD])
@@ -254,10 +266,10 @@ def test_facts_beyond_all_logs_are_refused_in_words(fact: str) -> None:
 
 def test_copies_are_made_when_they_are_needed() -> None:
     """A delay of 10^15 allows for that many copies; three plays make three."""
-    learner = bl.Learner(rivals.WeinbergerOrdentlich(GRADIENTS, 10**15))
+    learner: Any = bl.Learner(rivals.WeinbergerOrdentlich(GRADIENTS, 10**15))
     for _ in range(3):
         learner.predict()
-    assert learner._memory.f.nbytes + learner._memory.n.nbytes < 10**6
+    assert len(learner._player.copies) == 3
     assert learner.observe(1, [0.5, 0.0])
 
 

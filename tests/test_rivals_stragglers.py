@@ -50,4 +50,5 @@ def test_what_came_is_used_when_the_straggler_comes_or_is_cancelled(
     never.cancel(3)
     assert late.predict().x.tolist() == never.predict().x.tolist()
     assert late.report().rate == never.report().rate
-    assert late._memory.known == 1, "nothing is kept any more but the new ticket"
+    assert late.open == 1
+    assert late._player.tickets.held == 0, "nothing is kept any more but the new ticket"

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 import belated as bl
 from belated.errors import BadFeedback, SpecError
 from belated.geometry import norms, shape_of
-from belated.learner.program import compile_spec
 from conftest import examples
 from naive import Array
 
@@ -175,8 +174,9 @@ def test_built_in_sets_start_where_rivals_do() -> None:
         bl.Box([10.0, -3.3, 0.1], [200.0, 1e7, 0.3]),
         bl.L1Ball(3, 2.0),
     ):
-        assert not compile_spec(bl.rivals.Zinkevich(domain, lipschitz=1.0)).first.any()
-    first = compile_spec(bl.rivals.Zinkevich(bl.Simplex(3), lipschitz=1.0)).first
+        learner = bl.Learner(bl.rivals.Zinkevich(domain, lipschitz=1.0))
+        assert not learner._player.base.point.any()
+    first = bl.Learner(bl.rivals.Zinkevich(bl.Simplex(3), lipschitz=1.0))._player.base.point
     assert first.tolist() == [1.0 / 3.0] * 3
 
 

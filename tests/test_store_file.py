@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -59,7 +60,11 @@ def move_away(path: Path) -> None:
     path.rename(path.with_name("moved.db"))
 
 
-ACCIDENTS: list[Callable[[Path], None]] = [delete_all, replace, delete_log, move_away]
+def truncate(path: Path) -> None:
+    os.truncate(path, 0)
+
+
+ACCIDENTS: list[Callable[[Path], None]] = [delete_all, replace, delete_log, move_away, truncate]
 
 
 @pytest.mark.parametrize("accident", ACCIDENTS)

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 class Base(Spec):
     """A built-in base learner: a domain and a rate.
 
-    To add one: a class here with its traits, its leaves and its line in
-    ``kernels/learners/steps.py``.
+    To add one: a class here with its traits, and its class in ``core/bases.py``; see
+    docs/architecture.md.
     """
 
     hears_all: ClassVar[bool] = False
@@ -224,7 +224,7 @@ class Leader(Base):
     h_n sums to at most 0 (be the leader in order of arrival), |z_{m+1} - z_m| <=
     (G + lambda D) / (lambda m) <= 3 G / (lambda m), and lambda D <= 2 G (Fact B.1). For the
     certificate: the best fixed point on h_1 + .. + h_n is z_{n+1}, so that regret needs no bound;
-    see ``kernels/learners/leader.py``. Rounds that are skipped or cancelled: see ``Skip``.
+    see ``core/leader.py``. Rounds that are skipped or cancelled: see ``Skip``.
 
     >>> from belated import Ball, rates
     >>> Leader(Ball(3), rates.StronglyConvex(0.5)).reach

@@ -20,12 +20,14 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
+    from belated.core import sets
+
 
 class Domain(Spec):
     """A closed convex set. See the module for what the numbers mean.
 
-    To add one: a class here, its leaves and its line in ``kernels/learners/sets.py``, and what
-    whole games ask of it in ``geometry.py``.
+    To add one: a class here and its class in ``core/sets.py``; and for games its leaves and its
+    line in ``kernels/learners/sets.py``, and what whole games ask of it in ``geometry.py``.
     """
 
     if TYPE_CHECKING:
@@ -50,6 +52,10 @@ class Domain(Spec):
         def center(self) -> Sequence[float]:
             """Centre of the set in x, where a learner starts."""
 
+    def in_chart(self) -> sets.Domain:
+        """Return the set as the core sees it."""
+        raise SpecError(f"no set of the core is known for {self.kind}")
+
     @property
     def half_widths(self) -> tuple[float, ...] | None:
         """Scale of the chart per coordinate, or None when it is 1 everywhere."""
@@ -73,9 +79,6 @@ class _BuiltIn(Domain):
         """Return the point of the set nearest to ``x``."""
         import numpy as np
 
-        from belated.kernels.learners import entries
-        from belated.kernels.learners.sets import SETS
-
         who = f"{self.kind}: project takes {self.dim} finite numbers"
         try:
             point = np.array(x)
@@ -85,15 +88,14 @@ class _BuiltIn(Domain):
             raise SpecError(f"{who}, got shape {point.shape}")
         if point.dtype.kind not in "iuf" or not np.isfinite(point).all():
             raise SpecError(f"{who}, got {x!r}")
-        point = point.astype(np.float64)
-        low, high = self._sides()
-        project = entries.project(SETS.code(self.kind))
-        project(point, self.size, np.array(self.origin), np.array(low), np.array(high))
-        return point
+        return self._nearest(point.astype(np.float64))
 
-    def _sides(self) -> tuple[Sequence[float], Sequence[float]]:
-        """Return the lower and the upper end per coordinate, where the set has such."""
-        return (), ()
+    def _nearest(self, point: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the nearest point, found in the chart."""
+        import numpy as np
+
+        origin = np.array(self.origin)
+        return np.asarray(origin + self.in_chart().nearest(point - origin))
 
 
 @dataclass(frozen=True, repr=False)
@@ -139,6 +141,12 @@ class Ball(_BuiltIn):
     def size(self) -> float:
         """The radius."""
         return self.radius
+
+    def in_chart(self) -> sets.Domain:
+        """Return the ball around 0."""
+        from belated.core import sets
+
+        return sets.Ball(self.dim, self.radius)
 
 
 @dataclass(frozen=True, repr=False)
@@ -218,8 +226,18 @@ class Box(_BuiltIn):
         told = isinstance(self.low, tuple) or isinstance(self.high, tuple) or self.dim == 1
         return {"low": self.low, "high": self.high, "dim": None if told else self.dim}
 
-    def _sides(self) -> tuple[Sequence[float], Sequence[float]]:
-        return self.bounds
+    def _nearest(self, point: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Clip, without rounding through the chart."""
+        import numpy as np
+
+        low, high = self.bounds
+        return np.minimum(high, np.maximum(low, point))
+
+    def in_chart(self) -> sets.Domain:
+        """Return [-1, 1]^dim."""
+        from belated.core import sets
+
+        return sets.Box(self.dim)
 
 
 def _side(name: str, value: Any) -> float | tuple[float, ...]:
@@ -301,6 +319,12 @@ class Simplex(_BuiltIn):
         """The floor."""
         return self.floor
 
+    def in_chart(self) -> sets.Domain:
+        """Return the simplex itself."""
+        from belated.core import sets
+
+        return sets.Simplex(self.dim, self.floor)
+
 
 @dataclass(frozen=True, repr=False)
 class L1Ball(_BuiltIn):
@@ -342,6 +366,12 @@ class L1Ball(_BuiltIn):
     def size(self) -> float:
         """The radius."""
         return self.radius
+
+    def in_chart(self) -> sets.Domain:
+        """Return the ball itself."""
+        from belated.core import sets
+
+        return sets.L1Ball(self.dim, self.radius)
 
 
 @dataclass(frozen=True, repr=False)

@@ -21,7 +21,7 @@ from belated.spec import Spec, positive, vector
 class Rate(Spec):
     """A rule for the step size. ``lipschitz`` is G where it is known, else None.
 
-    To add one: a class here, its leaf and its line in ``kernels/learners/rates.py``.
+    To add one: a class here, and its class in ``core/rates.py``; see docs/architecture.md.
     """
 
     not_for_values: ClassVar[str] = ""

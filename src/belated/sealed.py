@@ -58,22 +58,27 @@ def seal(
     return body + (_digest(body) if secret is None else _proof(body, secret))
 
 
-def unseal(kind: str, blob: Any, types: Mapping[str, str], secret: bytes | None = None) -> Content:
-    """Read a blob of a kind, with these arrays of these types, or say what is wrong with it."""
+def unseal(
+    kind: str, blob: Any, types: Mapping[str, str] | None, secret: bytes | None = None
+) -> Content:
+    """Read a blob of a kind, with these arrays of these types, or say what is wrong with it.
+
+    ``types`` is None where arrays of any names are read, and compared with a schema later.
+    """
     _check_secret(secret, "restore")
     if not isinstance(blob, bytes | bytearray | memoryview):
         raise SnapshotError(f"restore: a snapshot is bytes, got {type(blob).__name__}")
     text, rest = _checked(bytes(blob), secret)
-    about, shapes = _header(kind, text, types)
+    about, forms = _header(kind, text, types)
     arrays, at = {}, 0
-    for name, shape in shapes.items():
+    for name, (form, shape) in forms.items():
         size = 8 * math.prod(shape)
         if len(rest) - at < size:
             break
-        flat = np.frombuffer(rest[at : at + size], types[name])
-        arrays[name] = flat.astype(types[name][1:]).reshape(shape)
+        flat = np.frombuffer(rest[at : at + size], form)
+        arrays[name] = flat.astype(form[1:]).reshape(shape)
         at += size
-    if at != len(rest) or len(arrays) < len(shapes):
+    if at != len(rest) or len(arrays) < len(forms):
         raise SnapshotError("restore: the arrays do not have the sizes that the header gives")
     return Content(about, arrays)
 
@@ -93,25 +98,28 @@ def _checked(blob: bytes, secret: bytes | None) -> tuple[bytes, bytes]:
 
 
 def _header(
-    kind: str, text: bytes, types: Mapping[str, str]
-) -> tuple[dict[str, Any], dict[str, tuple[int, ...]]]:
-    """Return what is said about the thing, and the shapes of its arrays."""
+    kind: str, text: bytes, types: Mapping[str, str] | None
+) -> tuple[dict[str, Any], dict[str, tuple[str, tuple[int, ...]]]]:
+    """Return what is said about the thing, and types and shapes of its arrays."""
     try:
         header = json.loads(text)
         found, about, forms = header["kind"], dict(header["about"]), dict(header["arrays"])
-        shapes = {name: tuple(shape) for name, (_, shape) in forms.items()}
-        sizes = [size for shape in shapes.values() for size in shape]
+        found_forms = {name: (form, tuple(shape)) for name, (form, shape) in forms.items()}
+        sizes = [size for _, shape in found_forms.values() for size in shape]
         if not all(type(size) is int and 0 <= size < 1 << 48 for size in sizes):
             raise ValueError("a shape is of the wrong kind")
-        if any(len(shape) > 2 for shape in shapes.values()):
+        if any(len(shape) > 2 for _, shape in found_forms.values()):
             raise ValueError("a shape has too many sides")
-        if found == kind and {name: form[0] for name, form in forms.items()} != types:
+        kinds = {name: form for name, (form, _) in found_forms.items()}
+        if found == kind and types is not None and kinds != types:
             raise ValueError("the arrays are not those of this kind")
+        if not all(form in ("<f8", "<i8") for form in kinds.values()):
+            raise ValueError("an array is of the wrong kind")
     except (KeyError, RecursionError, TypeError, ValueError) as error:
         raise SnapshotError(f"restore: the header cannot be read ({error})") from error
     if found != kind:
         raise SnapshotError(f"restore: this is a snapshot of a {found}, not of a {kind}")
-    return about, shapes
+    return about, found_forms
 
 
 def _intact(blob: bytes, secret: bytes | None) -> bytes:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, cast
 from belated.arguments import Commands
 
 if TYPE_CHECKING:
-    from belated.learner.program import Playable
     from belated.linear.losses import Loss
 
 
@@ -19,9 +18,9 @@ def add_warm(commands: Commands) -> None:
     """Add ``warm`` to the commands of ``belated``."""
     parser = commands.add_parser(
         "warm",
-        help="compile what is common, so that the first learner or model starts at once",
-        description="Compile the usual learners and linear models and keep them on disk; needed "
-        "once per installation and user, and never required.",
+        help="compile what is common, so that the first model starts at once",
+        description="Compile the usual linear models, choosers and knobs and keep them on disk; "
+        "needed once per installation and user, and never required.",
     )
     parser.set_defaults(run=_warm)
 
@@ -41,43 +40,10 @@ def _common() -> Iterator[tuple[str, Callable[[], None]]]:
     """Name what most people run, and how to run it once."""
     from belated.linear.losses import LOSSES
 
-    for name, spec in _common_specs():
-        yield name, partial(_exercise, spec)
     for loss in LOSSES:
         yield f"linear model, {loss}", partial(_exercise_model, loss)
     yield "chooser", _exercise_chooser
     yield "knobs", _exercise_knobs
-
-
-def _common_specs() -> Iterator[tuple[str, Playable]]:
-    """Name the usual learners: every feedback on a ball and a box, with and without skipping.
-
-    For gradients also those of strongly convex losses, and the paper's own algorithm.
-    """
-    from belated.domains import Ball, Box
-    from belated.problem import Problem
-
-    for domain in (Ball(2), Box(0.0, 1.0, dim=2)):
-        problem = Problem(domain, lipschitz=1.0, magnitude=1.0)
-        curved = Problem(domain, lipschitz=1.0, curvature=0.1)
-        for feedback in ("gradient", "value", "two-values"):
-            for skip in (False, True):
-                name = f"{domain.kind}, {feedback}{', skipping' if skip else ''}"
-                yield name, problem.learner(feedback=feedback, skip=skip)
-        yield f"{domain.kind}, gradient, strongly convex", curved.learner("gradient")
-        yield f"{domain.kind}, gradient, the paper's", problem.learner("gradient", base="pftrl")
-
-
-def _exercise(spec: Playable) -> None:
-    """Use a learner in every way once, which compiles what it needs."""
-    import numpy as np
-
-    from belated.learner.learner import Learner
-
-    learner = Learner(spec)
-    learner.cancel(learner.predict().ticket)
-    width = {"FirstOrder": 2, "OnePoint": 1, "TwoPoint": 2}[getattr(spec, "learner", spec).kind]
-    learner.run([1, ~1], np.zeros((1, width)), first=1)
 
 
 def _exercise_model(loss: str) -> None:
@@ -115,8 +81,9 @@ def _exercise_knobs() -> None:
 def _where_kept() -> str:
     """Say where the compiled code is, or why it is nowhere."""
     from belated.kernels.learners import entries
+    from belated.kernels.slots.code import NOTHING
 
-    entry: Any = entries.counting()[0]
+    entry: Any = entries.peek(NOTHING)
     if not hasattr(entry, "stats"):
         return "Nothing to compile: NUMBA_DISABLE_JIT is set"
     folder = entry.stats.cache_path

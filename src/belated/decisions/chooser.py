@@ -21,9 +21,7 @@ from belated.explore import Exploration, GapWeighted
 from belated.files import StrPath, write_whole
 from belated.kernels.slots import ints as N
 from belated.learner.extras import extras_of
-from belated.learner.given import checked_seed, checked_ticket
 from belated.learner.keys import Key, Keys
-from belated.learner.refusals import CLOSED
 from belated.learner.turns import alone, busy
 from belated.learner.whole import Whole
 from belated.linear import whole_events
@@ -36,6 +34,8 @@ from belated.linear.moments import Moment, Time, read_time
 from belated.linear.settings import Late, Wait
 from belated.linear.times import NEVER
 from belated.missing import is_missing
+from belated.refusals import CLOSED_BEFORE
+from belated.validation import checked_seed, checked_ticket
 
 _as_tuple = tuple.__new__  # a named tuple made from a tuple takes half the time
 _FEW = 64
@@ -577,7 +577,7 @@ class Chooser:
         raise UnknownTicket(f"{who}: ticket {number} was never handed out; nothing has changed")
 
     def _closed(self, number: int, who: str) -> AlreadyObserved:
-        return AlreadyObserved(f"{who}: ticket {number} {CLOSED}")
+        return AlreadyObserved(f"{who}: ticket {number} {CLOSED_BEFORE}")
 
     def _is_open(self, number: int) -> bool:
         kept = self._kept.get(number)

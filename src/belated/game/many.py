@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from belated.engine import Outcome, check_engine, run_jobs
 from belated.errors import SpecError
 from belated.game.game import Game
-from belated.game.one import Record, play, warm
+from belated.game.one import Record, play
 from belated.game.run import Run
 from belated.learner.program import Playable
 from belated.spec import whole
@@ -103,7 +103,7 @@ def play_many(
     A spec may also be a function that makes one for a game, for methods that must be told the
     delays: ``lambda game: rival.told(game.timeline)``. ``seeds`` are numbers, or how many to take
     from 0 on. Results do not depend on ``workers`` (default: one per core) or ``engine``: separate
-    processes, threads (compiled games release the interpreter lock), or one after the other. A
+    processes, threads (games release the interpreter lock), or one after the other. A
     cell that fails is reported in ``failures`` and the others go on. ``progress`` shows a bar;
     unless told, it does so on a terminal when ``rich`` is installed.
 
@@ -119,8 +119,6 @@ def play_many(
     cells = _cells(deck, seeds)
     count = None if workers is None else whole("play_many", "workers", workers)
     check_engine("play_many", engine, get_args(Engine))
-    if engine == "processes" and len(deck.specs) == 1 and cells:
-        _try_to_warm(deck, cells[0])  # compiled here, it is there in forked workers
     outcomes: dict[Cell, Outcome] = {}
     run_jobs(
         deck.play,
@@ -203,11 +201,3 @@ def _gathered(deck: _Deck, cells: list[Cell], outcomes: dict[Cell, Outcome]) -> 
         kept.append(cell)
         runs.append(Run(**{"timeline": game.timeline, **fields}, spec=deck.spec(cell), game=game))
     return Runs(kept, runs, failures)
-
-
-def _try_to_warm(deck: _Deck, cell: Cell) -> None:
-    """Compile for a cell; if that fails, the cell itself will say so."""
-    try:
-        warm(deck.spec(cell), deck.games[cell.game], record=deck.record)
-    except Exception:
-        return

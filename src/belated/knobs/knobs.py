@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from belated import refusals
 from belated.arrays import Floats, Ints
 from belated.errors import AlreadyObserved, BadFeatures, BadFeedback, UnknownTicket
 from belated.files import StrPath, write_whole
@@ -29,9 +30,8 @@ from belated.knobs.report import (
     shares_of,
 )
 from belated.knobs.settings import Setting, Settings, checked
-from belated.learner import refusals
+from belated.learner.events import events_of
 from belated.learner.extras import extras_of
-from belated.learner.given import checked_seed, checked_ticket, events_of, numbers
 from belated.learner.keys import Key, Keys
 from belated.learner.turns import alone
 from belated.linear.clock import Duration
@@ -39,6 +39,7 @@ from belated.linear.moments import Moment, Time, read_time
 from belated.linear.times import NEVER, Times
 from belated.timeline import Timeline
 from belated.timeline.columns import TimesLike
+from belated.validation import checked_seed, checked_ticket, numbers
 
 _as_tuple = tuple.__new__  # a named tuple made from a tuple takes half the time
 _NOTHING = np.empty(0)
@@ -367,7 +368,7 @@ class Knobs:
 
     def _refusal(self, status: int, ticket: int, where: str) -> refusals.Refusal:
         if status == S.CLOSED:
-            return AlreadyObserved(f"{where}ticket {ticket} {refusals.CLOSED}")
+            return AlreadyObserved(f"{where}ticket {ticket} {refusals.CLOSED_BEFORE}")
         of_ticket = refusals.of_ticket(status, ticket, self._memory.rounds, where)
         if of_ticket is not None:
             return of_ticket

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from belated.kernels.learners import entries
-from belated.learner import refusals
-from belated.learner.given import checked_ticket
-from belated.learner.state import Memory
+from belated import refusals
+from belated.core.tickets import Tickets
+from belated.validation import checked_ticket
 
 
 class Arrival(NamedTuple):
@@ -22,7 +21,7 @@ class Arrival(NamedTuple):
 
 
 class Counters:
-    """The counts of the paper's section 3, online, from the same kernels that learners use.
+    """The counts of the paper's section 3, online, from the same table that learners use.
 
     Memory is O(open tickets).
 
@@ -35,43 +34,38 @@ class Counters:
     """
 
     def __init__(self) -> None:
-        self._memory = Memory.counting()
-        self._count_prediction, self._count_arrival = entries.counting()
+        self._tickets = Tickets()
 
     @property
     def rounds(self) -> int:
         """Predictions so far."""
-        return self._memory.rounds
+        return int(self._tickets.rounds)
 
     @property
     def open(self) -> int:
         """Tickets that wait for their observation."""
-        return self._memory.open
+        return int(self._tickets.open)
 
     @property
     def total_delay(self) -> int:
         """Sum of the backlogs at all predictions: the total delay so far."""
-        return self._memory.total_delay
+        return int(self._tickets.total_delay)
 
     @property
     def max_backlog(self) -> int:
         """sigma_max: most tickets open at a prediction."""
-        return self._memory.max_backlog
+        return int(self._tickets.max_backlog)
 
     def predict(self) -> int:
         """Count a prediction and return its ticket."""
-        memory = self._memory
-        ticket = self._count_prediction(memory.f, memory.n)
-        if ticket < 0:
-            memory.grow()
-            ticket = self._count_prediction(memory.f, memory.n)
-        return ticket
+        return int(self._tickets.issue())
 
     def observe(self, ticket: int) -> Arrival:
         """Count the observation of a ticket and return its numbers."""
         ticket = checked_ticket(ticket)
-        status = self._count_arrival(self._memory.f, self._memory.n, ticket)
+        status = self._tickets.arrive(ticket)
         refusal = refusals.of_ticket(status, ticket, self.rounds, "Counters: ")
         if refusal is not None:
             raise refusal
-        return Arrival(self.rounds - ticket - 1, *self._memory.lags)
+        tickets = self._tickets
+        return Arrival(self.rounds - ticket - 1, tickets.lag, tickets.open_lags)

@@ -7,11 +7,11 @@ from typing import Any, Self
 
 from belated.errors import BadKey, SnapshotError, UnknownTicket
 from belated.kernels.slots import ints as N
-from belated.learner.given import checked_ticket
+from belated.keys import Key, check_key
 from belated.learner.state import Memory
+from belated.validation import checked_ticket
 
-Key = str
-"""A key: a string."""
+__all__ = ["Key", "Keys", "check_key"]
 
 
 class Keys:
@@ -181,15 +181,6 @@ class Keys:
         """Return the keys of tickets that can still be answered, in the order of tickets."""
         kept = [(key, ticket) for key, ticket in self.tickets.items() if ticket in alive]
         return sorted(kept, key=lambda pair: pair[1])
-
-
-def check_key(key: Any) -> None:
-    """Refuse a key that is no string."""
-    if not isinstance(key, str):
-        raise BadKey(
-            f"a key is a string, got {key!r}; nothing has changed: use str(id) for an id that is a "
-            "number"
-        )
 
 
 def _unreadable() -> SnapshotError:

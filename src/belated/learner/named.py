@@ -9,9 +9,9 @@ import numpy as np
 
 from belated.arrays import Ints
 from belated.errors import BadKey, UnknownTicket
-from belated.learner.given import checked_ticket, whole
 from belated.learner.keys import Key, Keys
 from belated.missing import is_missing
+from belated.validation import checked_ticket, whole
 
 _TEXTS, _NUMBERS = {str}, {int}
 _PLAIN = frozenset({str, int, type(None)})

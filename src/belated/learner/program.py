@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
@@ -19,7 +19,6 @@ from belated.kernels.learners.radii import SMOOTHINGS
 from belated.kernels.learners.rates import RATES
 from belated.kernels.learners.sets import SETS
 from belated.kernels.learners.steps import BASES
-from belated.kernels.learners.tracking import MOVING as TRACKED
 from belated.kernels.learners.wrappers import WRAPPERS
 from belated.kernels.slots import code as C
 from belated.kernels.slots import floats as F
@@ -41,9 +40,7 @@ from belated.reductions import (
     rate_of,
 )
 from belated.spec import Spec
-
-MOVING = (F.ETA, F.SPREAD, F.LEARNED, F.DRIFTED, F.LARGEST, F.VALUES)
-"""Slots in the header of ``f`` that change while a learner lives."""
+from belated.validation import checked_point
 
 
 @dataclass(frozen=True)
@@ -51,14 +48,9 @@ class Program:
     """A composition ready to run.
 
     ``code`` selects the kernels; ``shape`` is that of a play, ``answer`` that of an answer. A
-    user's base is a private copy of the one in the spec, already started. ``own`` is where a
-    method's own region starts from (or a table of rates), ``keep`` how many floats it keeps per
-    open ticket, ``copy`` a fresh learner of which it makes copies, ``inner`` the program of that.
-    ``counts`` are numbers of a wrapper for the counters.
-
-    For snapshots: ``moving`` are slots in the header of ``f`` that change although they are
-    parameters elsewhere, ``fixed`` those of the own region that do not, and ``sound`` tells whether
-    what the method keeps can be so.
+    user's base is a private copy of the one in the spec, already started. ``own`` is a table of
+    rates, or numbers of a portfolio, ``keep`` how many floats are kept per open ticket. ``counts``
+    are numbers of a wrapper for the counters.
     """
 
     spec: Playable
@@ -74,12 +66,7 @@ class Program:
     horizon: int = 0
     counts: Mapping[int, int] = field(default_factory=dict)
     keep: int = 0
-    copy: Memory | None = None
-    inner: Program | None = None
     wants_function: bool = False
-    moving: tuple[int, ...] = ()
-    fixed: tuple[int, ...] = ()
-    sound: Callable[[Memory], bool] | None = None
 
     @property
     def has_user_parts(self) -> bool:
@@ -108,19 +95,19 @@ class Program:
             N.KEEP: self.keep + more,
             **self.counts,
         }
-        return Memory.fresh(f, numbers, capacity or FEWEST, self.copy)
+        return Memory.fresh(f, numbers, capacity or FEWEST)
 
 
 class Method(Spec):
-    """A published method with kernels of its own; see ``belated.rivals``."""
+    """A published method; see ``belated.rivals``."""
 
     @property
     def own_numbers(self) -> int:
         """How many numbers it keeps whatever happens, where these are more than a few vectors."""
         return 0
 
-    def program(self) -> Program:
-        """Return what the kernels run, or say what the method must be told first."""
+    def player(self, seed: int, strict: bool) -> Any:
+        """Return what plays, or say what the method must be told first."""
         raise NotImplementedError
 
 
@@ -128,10 +115,15 @@ Playable: TypeAlias = Reduction | Wrapper | Method
 """What a learner can run."""
 
 
-def compile_spec(spec: Playable) -> Program:
-    """Turn a spec into a program; user objects in it are copied, so learners do not share them."""
+def takes_functions(spec: Playable) -> bool:
+    """Tell whether an answer is a gradient function."""
     if isinstance(spec, Method):
-        return spec.program()
+        return bool(getattr(spec, "feedback", "") == "function")
+    return isinstance(inner_of(spec), FullInformation)
+
+
+def compile_spec(spec: Reduction | Wrapper) -> Program:
+    """Turn a spec into a program; user objects in it are copied, so learners do not share them."""
     if not isinstance(spec, Reduction | Wrapper):
         raise SpecError(
             "Learner: needs FirstOrder, FullInformation, OnePoint, TwoPoint, Skip, Deadline, "
@@ -165,8 +157,6 @@ def compile_spec(spec: Playable) -> Program:
         counts=spec.numbers() if isinstance(spec, Wrapper) else {},
         keep=code[C.BASELINE] + (code[C.WEIGHED] == K.THINNED),
         wants_function=isinstance(reduction, FullInformation),
-        fixed=_fixed(base, dim, own.size),
-        moving=tuple(slot for slot in TRACKED if slot not in numbers) * (code[C.WEIGHED] > 0),
     )
 
 
@@ -236,20 +226,6 @@ def _first_point(reduction: Reduction, base: Base | UserBase) -> Floats:
     if isinstance(base, Base):
         return np.array(base.domain.center, dtype=np.float64)
     return checked_point(base.start(), None, f"{reduction.kind}: base.start()")
-
-
-def checked_point(given: Any, dim: int | None, who: str) -> Floats:
-    """Return what user code gave as a finite float64 vector of its own, or say what is wrong."""
-    try:
-        point = np.array(given, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise SpecError(f"{who} must return a vector of numbers, got {given!r}") from error
-    if point.ndim != 1 or point.size == 0 or (dim is not None and point.size != dim):
-        expected = "a vector" if dim is None else f"a vector of {dim} numbers"
-        raise SpecError(f"{who} must return {expected}, got shape {point.shape}")
-    if not np.isfinite(point).all():
-        raise SpecError(f"{who} must return finite numbers, got {point}")
-    return point
 
 
 def _place(reduction: Reduction, base: Base | UserBase) -> tuple[int, int, Floats]:
@@ -363,41 +339,6 @@ _LANES = {K.PFTRL: (1.0, 0.0, 0.0), K.OMD: (0.0, 0.0, -0.0), K.DUAL_AVERAGING: (
 def _levels(reach: int) -> int:
     """Return how many levels of points go back so far."""
     return max(1, math.ceil(math.log2(reach / (OWN.PLACES - 1))) + 1)
-
-
-def numbers_kept(spec: Playable) -> int:
-    """Return how many numbers a learner will keep in matrices and as points of the past."""
-    if isinstance(spec, Method) and spec.own_numbers:
-        return spec.own_numbers
-    inside = spec if isinstance(spec, Method) else inner_of(spec)
-    base: Any = getattr(inside, "base", None)
-    base = getattr(base, "base", None) if isinstance(base, Reduction) else base
-    if isinstance(base, Portfolio):
-        at = OWN.places(len(base.members), base.domain.dim)
-        return OWN.records(_levels(base.reach)) * at.width
-    if isinstance(base, Leader):
-        return OWN.records(_levels(base.reach)) * OWN.point_width(base.domain.dim)
-    return 0
-
-
-def _fixed(base: Base | UserBase, dim: int, size: int) -> tuple[int, ...]:
-    """Return the places of the own region that never change."""
-    if isinstance(base, Leader):
-        sums = range(OWN.LED, OWN.GONE + 1)
-        return tuple(slot for slot in range(OWN.HEADER) if slot not in sums)
-    if not isinstance(base, Portfolio):
-        return tuple(range(size))
-    count = len(base.members)
-    at = OWN.places(count, dim)
-    starts = [OWN.HEADER, *(at.headers + i * OWN.MEMBER_HEADER for i in range(count))]
-    moving = (*MOVING, OWN.WAY, OWN.SOFT_TOP)
-    headers = [start + slot for start in starts for slot in range(F.HEADER) if slot not in moving]
-    paces = [start + OWN.PACE for start in starts[1:]]
-    fixed = (at.rows + row * at.wide + i for row in _FIXED_ROWS for i in range(at.wide))
-    return (*range(OWN.HEADER), *headers, *paces, *fixed)
-
-
-_FIXED_ROWS = (OWN.PRIOR, OWN.LEADS, OWN.SUMS)
 
 
 def _prior(base: Portfolio) -> Floats:

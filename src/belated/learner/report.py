@@ -8,12 +8,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from belated.bases import OMD, Base, Leader, Portfolio
-from belated.kernels.slots import code as C
-from belated.kernels.slots import kinds as K
-from belated.learner.program import Program
+from belated.learner.program import Playable
 from belated.learner.state import Lead, Memory, Sums
+from belated.learner.totals import Totals
 from belated.learner.unanswered import stand_in, worst_round
 from belated.rates import StronglyConvex
+from belated.reductions import (
+    Capacity,
+    FullInformation,
+    OnePoint,
+    Reduction,
+    TwoPoint,
+    Wrapper,
+    inner_of,
+)
 
 
 @dataclass(frozen=True)
@@ -123,21 +131,23 @@ class Report:
         return "\n".join(lines)
 
 
-def report_of(program: Program, memory: Memory) -> Report:
-    """Read the report off the memory of a learner."""
-    certificate, note = _certificate(program, memory)
+def report_of(spec: Playable, memory: Memory | Totals) -> Report:
+    """Read the report off the counts and sums of a learner."""
+    certificate, note = _certificate(spec, memory)
     return Report(
         **memory.counts(),
         excess=memory.excess,
-        rate=memory.sums.rate or None,
+        rate=memory.rate,
         certificate=certificate,
         certificate_note=note,
     )
 
 
-def _certificate(program: Program, memory: Memory) -> tuple[Certificate | None, str]:
+def _certificate(spec: Playable, memory: Memory | Totals) -> tuple[Certificate | None, str]:
     """Return the certificate, or None and the reason."""
-    base, obstacle = program.base, _obstacle(program)
+    obstacle = _obstacle(spec)
+    inside = inner_of(spec) if isinstance(spec, Reduction | Wrapper) else None
+    base = None if inside is None else inside.base
     if obstacle or not isinstance(base, Base):
         return None, f"no certificate: {obstacle}"
     sums = memory.sums
@@ -147,10 +157,11 @@ def _certificate(program: Program, memory: Memory) -> tuple[Certificate | None, 
             None,
             "no certificate: no bound on the gradients is known; give lipschitz to the rate",
         )
-    unseen = _unseen(program, memory)
+    wants_function = isinstance(inside, FullInformation)
+    unseen = _unseen(wants_function, memory)
     if unseen:
         return None, f"no certificate: {unseen}"
-    if isinstance(base, Portfolio) and program.wants_function:
+    if isinstance(base, Portfolio) and wants_function:
         return None, "no certificate: no theorem covers a portfolio that is told whole losses"
     if base.rate.is_curved and isinstance(base, OMD) and base.mirror == "entropy":
         return None, (
@@ -165,27 +176,27 @@ def _certificate(program: Program, memory: Memory) -> tuple[Certificate | None, 
     return certificate, note
 
 
-def _obstacle(program: Program) -> str:
+def _obstacle(spec: Playable) -> str:
     """Say why no learner of this kind has a certificate; nothing where some have."""
-    code, base = program.code, program.base
-    if code[C.METHOD] != K.OURS:
+    if not isinstance(spec, Reduction | Wrapper):
         return "this is a method of others; its bound(timeline) says more"
-    if code[C.WEIGHED]:
+    if isinstance(spec, Capacity):
         return (
             "the guarantee of Capacity is an average over which tickets are tracked; see "
             "Problem.bound"
         )
-    if code[C.REDUCTION] == K.ONE_POINT:
+    inside = inner_of(spec)
+    if isinstance(inside, OnePoint):
         return (
             "the one-point guarantee holds in expectation and is vacuous at ordinary horizons; "
             "see Problem.bound"
         )
-    if code[C.REDUCTION] == K.TWO_POINT:
+    if isinstance(inside, TwoPoint):
         return "the two-point guarantee holds in expectation; see Problem.bound"
-    return base.uncertified if isinstance(base, Base) else "the base is a user's own"
+    return inside.base.uncertified if isinstance(inside.base, Base) else "the base is a user's own"
 
 
-def allowed(base: Base, memory: Memory, lipschitz: float) -> Certificate | None:
+def allowed(base: Base, memory: Memory | Totals, lipschitz: float) -> Certificate | None:
     """Return what the guarantee of a base allows on the observed numbers, be it vacuous."""
     sums, curvature = memory.sums, _curvature(base)
     lost = stand_in(curvature, base.domain.outer_radius or base.domain.diameter)
@@ -215,7 +226,7 @@ def _lipschitz(sums: Sums, excess: int) -> tuple[float, str]:
     return told, ""
 
 
-def _unseen(program: Program, memory: Memory) -> str:
+def _unseen(wants_function: bool, memory: Memory | Totals) -> str:
     """Say which gradients nothing bounds, where no lipschitz is known to hold, or nothing.
 
     The largest gradient seen bounds those that were seen: not those of tickets without an answer,
@@ -226,7 +237,7 @@ def _unseen(program: Program, memory: Memory) -> str:
         why, unseen = "lipschitz was not given", memory.unanswered
     elif memory.excess:
         # A late gradient was seen; a late function was asked where the learner stood by then.
-        seen = 0 if program.wants_function else counts["late"]
+        seen = 0 if wants_function else counts["late"]
         why, unseen = "gradients exceeded lipschitz", memory.unanswered - seen
     else:
         return ""
@@ -235,7 +246,7 @@ def _unseen(program: Program, memory: Memory) -> str:
             f"{why}, so nothing bounds the gradients of tickets that are open, skipped or "
             f"cancelled ({unseen}); give lipschitz to the rate, as large as they may be"
         )
-    if program.wants_function and counts["max_dual_delay"]:
+    if wants_function and counts["max_dual_delay"]:
         return (
             f"{why}, so nothing bounds the gradients at the points played; give lipschitz to the "
             "rate, as large as they may be"
@@ -260,14 +271,15 @@ def _leader(lead: Lead, unanswered: float) -> Certificate:
 
 
 def _portfolio(
-    base: Portfolio, memory: Memory, lipschitz: float, unanswered: float
+    base: Portfolio, memory: Memory | Totals, lipschitz: float, unanswered: float
 ) -> Certificate | None:
     """The guarantee of ``Portfolio`` with the observed numbers.
 
     Dual averaging, and members with a strongly convex rate, have no part in Theorem 4.1.
     """
     found = []
-    for spec, member in zip(base.members, memory.members, strict=True):
+    members: list[Any] = [*memory.members]
+    for spec, member in zip(base.members, members, strict=True):
         game = _theorem(member.sums, lipschitz)
         if game is not None and not spec.uncertified and not spec.rate.is_curved:
             delay = game.delay + 2.0 * member.misread

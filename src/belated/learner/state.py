@@ -112,11 +112,6 @@ class Memory:
         memory.resize(capacity)
         return memory
 
-    @staticmethod
-    def counting() -> Memory:
-        """Return memory that only counts delays."""
-        return Memory.fresh(np.zeros(F.HEADER), {N.OWN_AT: F.HEADER})
-
     def copy(self) -> Memory:
         """Return the same numbers in arrays of their own."""
         return Memory(aligned(self.f), self.n.copy())
@@ -229,6 +224,11 @@ class Memory:
         return Sums.of(self.f)
 
     @property
+    def rate(self) -> float | None:
+        """The newest step size, or None before the first."""
+        return self.sums.rate or None
+
+    @property
     def lead(self) -> Lead:
         """The sums of a leader."""
         slots = (OWN.LEARNING, OWN.DRIFT, OWN.UNSURE)
@@ -265,28 +265,6 @@ class Memory:
     def _vector(self, place: int) -> Floats:
         start = F.HEADER + place * F.padded(self.dim)
         return self.f[start : start + self.dim]
-
-    # --- A step that waits for a user's part, and may have to be undone --------------------------
-
-    @property
-    def is_waiting(self) -> bool:
-        """Whether a step waits for a user's base or projection."""
-        return bool(self.n[N.WAITING])
-
-    @property
-    def moving(self) -> tuple[Floats, Ints]:
-        """Views of what a step changes: scalars and vectors, and counters."""
-        return self.f[: F.HEADER + 3 * F.padded(self.dim)], self.n[: N.HEADER]
-
-    @property
-    def newest_ghost(self) -> tuple[int, int]:
-        """The entry that was given up on just now, and what it said before."""
-        return int(self.n[N.HEAD]), int(self.n[N.ARRIVED] - 1 - self.n[N.LAG])
-
-    def seen_by(self, ticket: int) -> list[tuple[int, int]]:
-        """Return the entry of a ticket, and what it says, if it has one."""
-        entry = int(np.searchsorted(self.entries[:, 0], ticket))
-        return [(entry, int(seen)) for seen in self.entries[entry : entry + 1, 1]]
 
     # --- The table of tickets --------------------------------------------------------------------
 

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from belated import refusals
 from belated.arrays import Floats, Ints
 from belated.errors import AlreadyObserved, BadFeedback
 from belated.kernels.linear import entries
 from belated.kernels.linear import layout as lm
 from belated.kernels.slots import ints as N
 from belated.kernels.slots import status as S
-from belated.learner import refusals
 from belated.linear.answer_set import AnswerSet
 from belated.linear.events import vector
 from belated.linear.losses import LOSSES
@@ -125,7 +125,7 @@ class Answers:
     ) -> refusals.Refusal:
         """Return the error for a refusal of the kernels."""
         if status == S.CLOSED:
-            return AlreadyObserved(f"{who}: ticket {ticket} {refusals.CLOSED}")
+            return AlreadyObserved(f"{who}: ticket {ticket} {refusals.CLOSED_BEFORE}")
         of_ticket = refusals.of_ticket(status, ticket, self._memory.rounds, f"{who}: ")
         if of_ticket is not None:
             return of_ticket

@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 
 from belated.arrays import Floats, Ints
 from belated.errors import AlreadyObserved, BadFeedback, UnknownTicket
-from belated.learner.given import numbers
-from belated.learner.refusals import out_of_turn
 from belated.linear.order import in_sets
+from belated.refusals import out_of_turn
+from belated.validation import numbers
 
 
 class Log(NamedTuple):

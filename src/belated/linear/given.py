@@ -12,10 +12,10 @@ from belated.arrays import Floats, Ints
 from belated.errors import BadFeatures
 from belated.kernels.linear import entries
 from belated.kernels.linear import layout as lm
-from belated.learner.given import numbers, whole
 from belated.linear.features import Features, Hasher, ReadingHasher
 from belated.linear.rows import Rows, from_arrays, from_dense
 from belated.linear.settings import Settings
+from belated.validation import numbers, whole
 
 _FLOAT, _INT = np.dtype(np.float64), np.dtype(np.int64)
 

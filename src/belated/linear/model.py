@@ -30,8 +30,8 @@ from belated.kernels.linear import direct, entries
 from belated.kernels.linear import layout as lm
 from belated.kernels.slots import ints as N
 from belated.kernels.slots import status as S
+from belated.learner.events import events_of
 from belated.learner.extras import extras_of
-from belated.learner.given import checked_ticket, events_of
 from belated.learner.keys import Key, Keys
 from belated.learner.named import keys_of, named
 from belated.learner.turns import alone, busy, holding
@@ -53,6 +53,7 @@ from belated.linear.times import NEVER, Times
 from belated.linear.values import VALUES
 from belated.timeline import Timeline
 from belated.timeline.columns import TimesLike
+from belated.validation import checked_ticket
 
 if TYPE_CHECKING:
     from belated.logs.kinds import Kinds

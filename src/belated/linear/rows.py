@@ -8,7 +8,7 @@ import numpy as np
 
 from belated.arrays import Floats, Ints
 from belated.errors import BadFeatures
-from belated.learner.given import numbers, whole
+from belated.validation import numbers, whole
 
 
 class Rows(NamedTuple):

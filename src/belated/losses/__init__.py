@@ -23,7 +23,7 @@ seed and t, bit for bit the same everywhere, without end and without memory.
 
 from __future__ import annotations
 
-from belated.losses.base import Compiled, Constants, Loss
+from belated.losses.base import Constants, Loss
 from belated.losses.custom import Custom
 from belated.losses.families import Absolute, Hinge, Linear, Logistic, Quadratic, Squared
 from belated.losses.generators import (
@@ -42,7 +42,6 @@ __all__ = [
     "Adaptive",
     "Alternating",
     "Blocks",
-    "Compiled",
     "Constants",
     "Custom",
     "Drifting",

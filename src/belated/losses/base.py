@@ -26,17 +26,6 @@ class Constants(NamedTuple):
     """M: |f_t(x)| is at most this; None where a user did not say."""
 
 
-class Compiled(NamedTuple):
-    """What the kernels take."""
-
-    codes: tuple[int, int]
-    """Codes of the family and of the source."""
-    q: Floats
-    """Parameters and work space; every call makes a new one."""
-    rows: Floats
-    """Given vectors, each followed by its target; no rows for generated ones."""
-
-
 Form = Literal["linear", "quadratic", "squared", "convex"]
 """A sum of <a, x>, of (lambda/2) |x - a|^2, of (<a, x> - b)^2 / 2, or of any convex functions."""
 
@@ -89,10 +78,6 @@ class Loss(Spec):
 
     def curve(self, x: ArrayLike, marks: ArrayLike) -> Floats:
         """Return the sum of f_t(x) over t < mark at one fixed x, for ascending marks."""
-        raise NotImplementedError
-
-    def compiled(self) -> Compiled:
-        """Return what the kernels take: codes, parameters with work space, rows."""
         raise NotImplementedError
 
     def _known_rounds(self, name: str, value: Any, *, excess: int = 0) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from belated.errors import SpecError
-from belated.losses.base import Compiled, Constants, Loss, finite_numbers
+from belated.losses.base import Constants, Loss, finite_numbers
 from belated.spec import number, positive, whole
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class Custom(Loss, module="losses"):
     """A user's own losses: ``value(t, x)`` and ``gradient(t, x)`` are Python functions, t from 0.
 
-    They run outside the kernels, so games are slower. ``lipschitz``, ``curvature`` and
+    Games call them, so they are slower. ``lipschitz``, ``curvature`` and
     ``magnitude`` are what the user knows of G, lambda and M in the chart of the domain in question;
     without them, what needs them says so. Losses are convex; that is not checked.
 
@@ -54,6 +54,17 @@ class Custom(Loss, module="losses"):
             raise SpecError(f"{self.kind}: curvature must be at least 0, got {self.curvature!r}")
         object.__setattr__(self, "curvature", curvature)
 
+    def checked_value(self, t: int, x: Floats) -> float:
+        """Return f_t(x), or say that it is no finite number."""
+        return number(self.kind, f"value({t}, x)", self.value(t, x))
+
+    def checked_gradient(self, t: int, x: Floats) -> Floats:
+        """Return a gradient as an array of its own: the function may use its one again."""
+        from belated.validation import checked_point
+
+        who = f"{self.kind}: gradient({t}, x)"
+        return checked_point(self.gradient(t, x), self.dim, who)
+
     def constants(self, domain: Domain) -> Constants:
         """Return what the user said."""
         self._check_domain(domain)
@@ -62,10 +73,6 @@ class Custom(Loss, module="losses"):
     def rows(self, start: int, stop: int) -> tuple[Floats, Floats]:
         """Refuse: a user's functions have no vectors and targets."""
         raise SpecError(f"{self.kind}: has no rows: it is made of Python functions")
-
-    def compiled(self) -> Compiled:
-        """Refuse: a user's functions have no kernel."""
-        raise SpecError(f"{self.kind}: has no kernel: it is made of Python functions")
 
     def total(self, x: ArrayLike, rounds: int) -> tuple[float, Floats]:
         """Return the sums of f_t(x) and of its gradients over t < rounds, at one fixed x."""
@@ -84,5 +91,5 @@ class Custom(Loss, module="losses"):
 
         point, places = self._point(x), self._marks(marks)
         rounds = int(places[-1]) if places.size else 0
-        values = [number(self.kind, f"value({t}, x)", self.value(t, point)) for t in range(rounds)]
+        values = [self.checked_value(t, point) for t in range(rounds)]
         return np.concatenate([[0.0], np.cumsum(values)])[places]

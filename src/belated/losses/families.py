@@ -78,9 +78,6 @@ class Quadratic(_Family, module="losses"):
         """Return (b, c) = (-lambda a_t, lambda)."""
         return -self.curvature * self.rows(t, t + 1)[0][0], self.curvature
 
-    def _numbers(self) -> dict[str, float]:
-        return {"CURVATURE": self.curvature}
-
 
 @dataclass(frozen=True, repr=False, init=False)
 class Absolute(_Supervised, module="losses"):

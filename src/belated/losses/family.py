@@ -1,4 +1,4 @@
-"""What the families with a kernel share.
+"""What the built-in families share.
 
 The underscores keep these classes out of the registry of specs: only whole families have a kind.
 """
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from belated.errors import SpecError
-from belated.losses.base import Compiled, Constants, Loss
+from belated.losses.base import Constants, Loss
 from belated.losses.given import Given
 from belated.losses.source import Source
 from belated.spec import Spec, whole
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False, init=False)
 class _Family(Loss):
-    """Losses with a kernel: a function of a_t, b_t and x, and a source of a_t and b_t."""
+    """Built-in losses: a function of a_t, b_t and x, and a source of a_t and b_t."""
 
     sequence: Source
     _targets: ClassVar[Literal["none", "numbers", "labels"]] = "none"
@@ -57,77 +57,42 @@ class _Family(Loss):
         return self._single(t, x)[1]
 
     def _single(self, t: int, x: ArrayLike) -> tuple[float, Floats]:
-        import numpy as np
+        from belated.losses.compose import loss_of
 
-        from belated.kernels.games import loss_entries
-
-        codes, q, rows = self.compiled()
-        point, out = self._point(x), np.empty(self.dim)
-        t = self._known_rounds("t", t, excess=1)
-        value = loss_entries.single(codes)(q, rows, t, point, out)
-        return float(value), out
+        point, t = self._point(x), self._known_rounds("t", t, excess=1)
+        value, gradient = loss_of(self).single(t, point)
+        return float(value), gradient
 
     def rows(self, start: int, stop: int) -> tuple[Floats, Floats]:
         """Return the vectors a_t, one per row, and the targets b_t for start <= t < stop.
 
         Targets are 0 where the family has none.
         """
-        import numpy as np
-
-        from belated.kernels.games import loss_entries
+        from belated.losses.compose import loss_of
 
         self._refuse_adaptive("rows")
         stop = self._known_rounds("stop", stop)
         start = whole(self.kind, "start", start, least=0)
-        count = max(0, stop - start)
-        codes, q, rows = self.compiled()
-        vectors, targets = np.empty((count, self.dim)), np.empty(count)
-        loss_entries.fill(codes)(q, rows, start, np.zeros(self.dim), vectors, targets)
+        vectors, targets = loss_of(self).rows(start, max(start, stop))
         return vectors, targets
 
     def total(self, x: ArrayLike, rounds: int) -> tuple[float, Floats]:
         """Return the sums of f_t(x) and of its gradients over t < rounds, at one fixed x."""
-        import numpy as np
-
-        from belated.kernels.games import loss_entries
+        from belated.losses.compose import loss_of
 
         self._refuse_adaptive("total")
-        point, out, work = self._point(x), np.empty(self.dim), np.empty(2 * self.dim)
-        rounds = self._known_rounds("rounds", rounds)
-        codes, q, rows = self.compiled()
-        value = loss_entries.total(codes)(q, rows, rounds, point, out, work)
-        return float(value), out
+        point, rounds = self._point(x), self._known_rounds("rounds", rounds)
+        value, gradients = loss_of(self).total(point, rounds)
+        return float(value), gradients
 
     def curve(self, x: ArrayLike, marks: ArrayLike) -> Floats:
         """Return the sum of f_t(x) over t < mark at one fixed x, for ascending marks."""
-        import numpy as np
-
-        from belated.kernels.games import loss_entries
+        from belated.losses.compose import loss_of
 
         self._refuse_adaptive("curve")
         point, places = self._point(x), self._marks(marks)
-        out = np.empty(places.size)
-        codes, q, rows = self.compiled()
-        loss_entries.curve(codes)(q, rows, point, places, out)
-        return out
-
-    def compiled(self) -> Compiled:
-        """Return what the kernels take: codes, parameters with work space, rows."""
-        import numpy as np
-
-        from belated.kernels.games import losses as kernel
-
-        source = self.sequence
-        q = np.zeros(kernel.size(self.dim))
-        for name, parameter in {**source._numbers(), **self._numbers()}.items():
-            q[getattr(kernel, name)] = parameter
-        q[kernel.PHASE] = -1.0
-        rows = source._given_rows()
-        return Compiled(
-            codes=(kernel.FAMILIES.code(self.kind), kernel.SOURCES.code(source.kind)),
-            q=q,
-            rows=np.empty((0, self.dim + 1)) if rows is None else rows,
-        )
+        sums: Floats = loss_of(self).curve(point, places)
+        return sums
 
     def constants(self, domain: Domain) -> Constants:
         """Return G, lambda and M for all rounds on a domain, measured in its chart.
@@ -151,10 +116,6 @@ class _Family(Loss):
     def _bounds(self, spread: Spread) -> tuple[Floats, Floats]:
         """Return the largest gradient norm and the largest |f_t| for every round of a spread."""
         raise NotImplementedError
-
-    def _numbers(self) -> dict[str, float]:
-        """Return the family's own parameters by the name of their place in ``q``."""
-        return {}
 
     def _refuse_adaptive(self, what: str) -> None:
         if self.is_adaptive:

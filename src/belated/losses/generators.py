@@ -25,16 +25,6 @@ class _Generated(Source):
         def scale(self) -> float:
             """Bound on |a_t| and on |b_t|."""
 
-    def _numbers(self) -> dict[str, float]:
-        """Return the fields that the kernels know."""
-        seed = getattr(self, "seed", 0)
-        return {
-            "SCALE": self.scale,
-            "NOISE": getattr(self, "noise", 0.0),
-            "SEED_LOW": float(seed & 0xFFFFFFFF),
-            "SEED_HIGH": float(seed >> 32),
-        }
-
     def _spreads(self, shape: Shape) -> Iterator[Spread]:
         """Let a_t point anywhere."""
         norm = self.scale * float(shape.scales.max())
@@ -92,9 +82,6 @@ class Drifting(_Generated, module="losses"):
         """Check the numbers."""
         _check_source(self, "period")
 
-    def _numbers(self) -> dict[str, float]:
-        return {**super()._numbers(), "LENGTH": float(self.period)}
-
 
 @dataclass(frozen=True, repr=False)
 class Switching(_Generated, module="losses"):
@@ -113,9 +100,6 @@ class Switching(_Generated, module="losses"):
     def __post_init__(self) -> None:
         """Check the numbers."""
         _check_source(self, "every")
-
-    def _numbers(self) -> dict[str, float]:
-        return {**super()._numbers(), "LENGTH": float(self.every)}
 
 
 @dataclass(frozen=True, repr=False)
@@ -140,9 +124,6 @@ class Blocks(_Generated, module="losses"):
     def __post_init__(self) -> None:
         """Check the numbers."""
         _check_source(self, "length")
-
-    def _numbers(self) -> dict[str, float]:
-        return {**super()._numbers(), "LENGTH": float(self.length)}
 
     def _spreads(self, shape: Shape) -> Iterator[Spread]:
         height = self.scale / math.sqrt(self.dim)

@@ -97,9 +97,6 @@ class Given(Source, module="losses"):
         more = {name: value for name, value in vars(self).items() if name not in ours}
         return _rebuilt, (type(self), self.vectors, self.targets), more or None
 
-    def _numbers(self) -> dict[str, float]:
-        return {}
-
     def _given_rows(self) -> Floats:
         return cast("Floats", self.__dict__["_rows"])
 

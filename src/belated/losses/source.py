@@ -31,14 +31,6 @@ class Source(Spec):
         """Whether a_t is chosen after seeing the play x_t."""
         return False
 
-    def _numbers(self) -> dict[str, float]:
-        """Return the parameters by the name of their place in ``q``."""
-        raise NotImplementedError
-
-    def _given_rows(self) -> Floats | None:
-        """Return rows of vectors and targets where they are given."""
-        return None
-
     def _spreads(self, shape: Shape) -> Iterator[Spread]:
         """Yield what together covers all rounds."""
         raise NotImplementedError

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
-import numpy as np
-
-from belated.arrays import Floats
+from belated import rates
 from belated.bounds import Bound
-from belated.domains import ConvexSet, Domain
+from belated.core import numerics, sets
+from belated.core.rival import Setting
+from belated.domains import ConvexSet, Domain, Simplex
 from belated.errors import SpecError
-from belated.kernels.slots import code as C
-from belated.kernels.slots import floats as F
-from belated.kernels.slots import kinds as K
-from belated.learner.program import Method, Program, into_chart, place
-from belated.learner.state import Memory
+from belated.learner.compose import chart_of
+from belated.learner.program import Method
 from belated.spec import number, positive, whole
 from belated.timeline import Timeline
 
@@ -38,14 +35,14 @@ _MOST = 1 << 53
 UNCHECKED = "constants not checked against the paper"
 """What to know about some bounds."""
 
-_ANSWERS: dict[AnswerKind, int] = {
-    "gradient": K.FIRST_ORDER,
-    "function": K.FIRST_ORDER,
-    "coefficients": K.COEFFICIENTS,
-    "value": K.ONE_POINT,
-    "two values": K.TWO_POINT,
-    "k + 1 values": K.MANY_POINTS,
-}
+_CHECKED_BY_THEIR_CLASS = ("Domain", "Reduction", "Mirror", "Hint", "GradientOrFunction")
+
+Mirror = Literal["euclidean", "entropy"]
+
+IN_EXPECTATION = f"in expectation over the exploration directions; {UNCHECKED}"
+"""What to know about a bound."""
+
+Hint = Literal["none", "recent"]
 
 
 class Rival(Method):
@@ -191,61 +188,31 @@ class Rival(Method):
         """Return a bound that is promised without delay only."""
         return None if timeline.total_delay else self._split(timeline, total, total, note)
 
-    # ---- programs ------------------------------------------------------------------------------
+    # ---- players -------------------------------------------------------------------------------
 
-    def compiled(
-        self,
-        number: int,
-        *,
-        own: Floats | None = None,
-        keep: int = 0,
-        base: int = K.OMD,
-        numbers: dict[int, float] | None = None,
-        points: int = 1,
-        moving: tuple[int, ...] = (),
-        fixed: tuple[int, ...] = (),
-        sound: Callable[[Memory], bool] | None = None,
-    ) -> Program:
-        """Return the program of a method on a built-in set.
+    def _setting(
+        self, seed: int, strict: bool, *, mirror: str = "euclidean", floor: float | None = None
+    ) -> Setting:
+        """Return what the core must know of the set and the assumptions.
 
-        ``number`` is what ``learners.methods.method`` gave, ``own`` how its own region starts,
-        ``keep`` the floats it keeps per open ticket, ``base`` the step that ``steps.step`` takes,
-        ``numbers`` what goes to the header of ``f``, ``points`` how many points a play has;
-        ``moving``, ``fixed`` and ``sound`` are for snapshots (see ``Program``).
+        ``floor`` takes the place of that of the simplex.
         """
         self._demand_facts()
-        domain = self.domain
-        code, chart, chart_numbers = place(domain)
-        answer = _ANSWERS[self.feedback]
-        parts = {C.REDUCTION: answer, C.DOMAIN: code, C.CHART: chart}
-        k = domain.dim
-        return Program(
-            spec=self,
-            code=C.pack({**parts, C.BASE: base, C.METHOD: number, C.LAGS: 1}),
-            dim=k,
-            shape=(k,) if points == 1 else (points, k),
-            answer=({K.FIRST_ORDER: k, K.ONE_POINT: 1, K.TWO_POINT: 2}.get(answer, k + 1),),
-            first=into_chart(np.array(domain.center, dtype=np.float64), chart, chart_numbers),
-            numbers={**self._assumed(), **(numbers or {})},
-            chart=chart_numbers,
-            own=np.zeros(0) if own is None else own,
-            keep=keep,
-            wants_function=self.feedback == "function",
-            moving=moving,
-            fixed=fixed,
-            sound=sound,
+        chart = chart_of(self.domain)
+        domain = self.domain.in_chart()
+        if floor is not None:
+            domain = sets.Simplex(self.domain.dim, floor)
+        return Setting(
+            chart=chart,
+            domain=domain,
+            first=chart.seen(self.domain.center),
+            is_entropy=mirror == "entropy",
+            lipschitz=float(getattr(self, "lipschitz", 0.0)),
+            seed=seed,
+            strict=strict,
+            inner=self.domain.inner_radius or 0.0,
+            magnitude=float(getattr(self, "magnitude", 0.0)),
         )
-
-    def _assumed(self) -> dict[int, float]:
-        """Return the numbers that describe the set and the assumptions."""
-        return {
-            F.SIZE: self.domain.size,
-            F.INNER: self.domain.inner_radius or 0.0,
-            F.DIAMETER: self.domain.diameter,
-            F.LIPSCHITZ: float(getattr(self, "lipschitz", 0.0)),
-            F.MAGNITUDE: float(getattr(self, "magnitude", 0.0)),
-            F.CURVATURE: float(getattr(self, "curvature", 0.0)),
-        }
 
 
 def check_set(who: str, domain: Any) -> None:
@@ -279,9 +246,6 @@ def _checked(who: str, field: dataclasses.Field[Any], value: Any) -> Any:
     raise TypeError(f"{who}: nothing checks {name}, a field of type {field.type}")
 
 
-_CHECKED_BY_THEIR_CLASS = ("Domain", "Reduction", "Mirror", "Hint", "GradientOrFunction")
-
-
 def _checked_fact(who: str, name: str, value: Any) -> int:
     """Return a fact, if numbers like it can be computed with."""
     fact = whole(who, name, value, least=1 if name == "rounds" else 0)
@@ -296,3 +260,127 @@ def _not_negative(who: str, name: str, value: Any) -> float:
     if result < 0.0:
         raise SpecError(f"{who}: {name} must not be negative, got {result!r}")
     return positive(who, name, value) if result > 0.0 else result
+
+
+def check_curvature(spec: Rival) -> None:
+    """Refuse a curvature that contradicts the bound on the gradients: lambda D <= 2 G."""
+    curvature, lipschitz = cast(Any, spec).curvature, cast(Any, spec).lipschitz
+    rates.check_curvature(spec.kind, curvature, spec.domain.diameter, lipschitz)
+
+
+def check_mirror(spec: Rival, mirror: Mirror) -> None:
+    """Refuse an unknown mirror, and the entropy on what is not a simplex."""
+    spec._check_choice("mirror", "euclidean", "entropy")
+    if mirror == "entropy" and not isinstance(spec.domain, Simplex):
+        raise SpecError(
+            f"{spec.kind}: the entropy mirror works on a Simplex, got a {spec.domain.kind}; "
+            "use mirror='euclidean' there"
+        )
+
+
+def log(x: float) -> float:
+    """Return ln x with the same bits on every machine, which ``math.log`` does not promise."""
+    return float(numerics.ln(x))
+
+
+def cube_root(x: float) -> float:
+    """Return the cube root of x >= 0 with the same bits on every machine."""
+    return float(numerics.cube_root(x)) if x > 0.0 else 0.0
+
+
+class Exploring(Rival):
+    """A rival that explores a set with interior."""
+
+    order = "any order; a lost answer is forgotten"
+
+    def __post_init__(self) -> None:
+        """Check the fields, and that there is something to explore."""
+        if isinstance(self.domain, Simplex):
+            raise SpecError(
+                f"{self.kind}: Simplex has no interior to explore; play on a Box of dim - 1 "
+                "coordinates"
+            )
+        super().__post_init__()
+
+    @property
+    def _inner(self) -> float:
+        """r."""
+        assert self.domain.inner_radius  # checked at construction
+        return self.domain.inner_radius
+
+
+class Regularises(Rival):
+    """What rivals with a regulariser of some strength share: psi, and the bound that it gives."""
+
+    if TYPE_CHECKING:
+        lipschitz: float
+        mirror: Mirror
+
+        @property
+        def strength(self) -> float:
+            """lambda."""
+
+    @property
+    def _range(self) -> float:
+        """The largest value of psi: R^2 / 2, or ln(dim) for the divergence from uniform."""
+        if self.mirror == "entropy":
+            return math.log(self.domain.dim)
+        return 0.5 * self._outer**2
+
+    def _regularised(self, timeline: Timeline, first: float, late: float) -> Bound | None:
+        """lambda max psi + G^2 (first T + late d_tot) / lambda, where G is known."""
+        if self.lipschitz == 0.0:
+            return None
+        price = self.lipschitz**2 / self.strength
+        learning = self.strength * self._range + price * first * timeline.rounds
+        width = 2.0 if self.mirror == "entropy" else self.domain.diameter
+        trivial = self.lipschitz * width * timeline.rounds
+        return self._bound(learning, price * late * timeline.total_delay, trivial=trivial)
+
+
+@dataclass(frozen=True, repr=False)
+class Regularised(Regularises):
+    """A rival that plays in any set, with a regulariser of strength lambda and with hints."""
+
+    reference = "Flaspohler et al. 2021"
+
+    domain: Domain
+    strength: float
+    mirror: Mirror = "euclidean"
+    hint: Hint = "none"
+    lipschitz: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        super().__post_init__()
+        check_mirror(self, self.mirror)
+        self._check_choice("hint", "none", "recent")
+
+
+@dataclass(frozen=True, repr=False)
+class OnArms(Rival):
+    """A rival that plays probabilities of K = ``arms`` experts or arms."""
+
+    arms: int
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        object.__setattr__(self, "arms", whole(self.kind, "arms", self.arms, least=2))
+        super().__post_init__()
+
+    @property
+    def domain(self) -> Domain:
+        """The simplex of the probabilities."""
+        return Simplex(self.arms)
+
+    def _of_unit_losses(
+        self,
+        timeline: Timeline,
+        learning: float,
+        delay: float,
+        note: str = "losses in [0, 1]",
+        skipped: float = 0.0,
+    ) -> Bound:
+        """Return a bound for losses in [0, 1]: no play can lose more than one per round."""
+        rounds = float(timeline.rounds)
+        return self._bound(learning, delay, note, skipped=skipped, trivial=rounds)

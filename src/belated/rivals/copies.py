@@ -1,139 +1,23 @@
-"""Methods that run copies of a learner, each of which never meets a delay.
-
-The copies live behind the table of tickets (see ``state.Memory.copies``): row 0 is a fresh one that
-the others are made from, and those in use are numbered from 1. A copy that waits for an answer has
-exactly one open ticket, its newest.
-"""
+"""Published methods that run copies of a learner, each of which never meets a delay."""
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-import numpy as np
-
 from belated import rates
-from belated.arrays import Code, Floats, Ints
 from belated.bases import OMD, Base
 from belated.bounds import Bound
+from belated.core import rival_copies as core
 from belated.domains import Domain
 from belated.errors import SpecError
-from belated.kernels.jit import leaf
-from belated.kernels.learners import events
-from belated.kernels.learners.state import State, view
-from belated.kernels.slots import code as C
-from belated.kernels.slots import floats as F
-from belated.kernels.slots import ints as N
-from belated.kernels.slots import table as T
-from belated.kernels.tickets import count_arrival, count_delay
-from belated.learner.program import Program, compile_spec
-from belated.learner.state import Memory
+from belated.learner.compose import compose
 from belated.reductions import FirstOrder, OnePoint, Reduction, TwoPoint
 from belated.rivals.base import AnswerKind, Rival
 from belated.spec import Spec
 from belated.timeline import Timeline
-
-_WEYL = 0x9E3779B9  # odd, so that the seeds of 2^32 copies are all different
-_MASK = 0xFFFFFFFF
-
-
-@leaf
-def copy_of(s: State, number: int) -> State:
-    """Name the parts of a copy; its passing work is done in the scratch vector of the whole."""
-    n = s.n
-    f_at = n[N.KEPT_AT] + n[N.CAPACITY] * n[N.KEEP] + number * n[N.COPY_F]
-    n_at = N.HEADER + 2 * n[N.CAPACITY] + number * n[N.COPY_N]
-    c = view(s.f[f_at : f_at + n[N.COPY_F]], n[n_at : n_at + n[N.COPY_N]])
-    return State(
-        f=c.f,
-        n=c.n,
-        z=c.z,
-        p=c.p,
-        work=s.work,
-        chart=c.chart,
-        table=c.table,
-        own=c.own,
-        kept=c.kept,
-    )
-
-
-@leaf
-def make_copy(s: State) -> int:
-    """Make one more copy, with a seed of its own, and return its number; room is there."""
-    number = int(s.n[N.MADE]) + 1
-    s.n[N.MADE] = number
-    fresh = copy_of(s, 0)
-    made = copy_of(s, number)
-    for i in range(s.n[N.COPY_F]):
-        made.f[i] = fresh.f[i]
-    for i in range(s.n[N.COPY_N]):
-        made.n[i] = fresh.n[i]
-    made.n[N.SEED_HIGH] = (fresh.n[N.SEED_HIGH] + (number - 1) * _WEYL) & _MASK
-    return number
-
-
-@leaf
-def has_room_for_copy(s: State) -> bool:
-    """Tell whether one more copy fits behind the table; False when the table must grow first."""
-    return bool(s.n[N.MADE] < s.n[N.CAPACITY])
-
-
-@leaf
-def is_busy(s: State, number: int) -> bool:
-    """Tell whether a copy waits for an answer."""
-    copy = copy_of(s, number)
-    return bool(copy.n[N.ROUNDS] > copy.n[N.ARRIVED])
-
-
-@leaf
-def answer_copy(code: Code, s: State, entry: int, number: int, answer: Floats) -> int:
-    """Give an answer to a copy and, unless it is refused, close the ticket."""
-    copy = copy_of(s, number)
-    excess = copy.n[N.EXCESS]
-    status = events.observe_ours(code, copy, copy.n[N.ROUNDS] - 1, answer)
-    if status >= 0:
-        s.n[N.EXCESS] += copy.n[N.EXCESS] - excess
-        count_delay(s, entry, N.MAX_DELAY)
-        _close(code, s, entry, copy)
-    return status
-
-
-@leaf
-def cancel_copy(code: Code, s: State, entry: int, number: int) -> int:
-    """Let a copy do without its answer, and close the ticket."""
-    copy = copy_of(s, number)
-    status = events.cancel_ours(code, copy, copy.n[N.ROUNDS] - 1)
-    if status >= 0:
-        s.n[N.CANCELLED] += 1
-        count_delay(s, entry, N.MAX_LOST)
-        _close(code, s, entry, copy)
-    return status
-
-
-@leaf
-def _close(code: Code, s: State, entry: int, copy: State) -> None:
-    count_arrival(code, s, entry)
-    s.table[2 * entry + 1] = T.DEAD
-    s.f[F.ETA] = copy.f[F.ETA]
-
-
-def have_seeds(memory: Memory) -> bool:
-    """Tell whether every copy has the seed that ``make_copy`` gives it."""
-    _, n = memory.copies
-    numbers = np.arange(len(n) - 1)
-    wanted = (int(memory.n[N.SEED_HIGH]) + numbers * _WEYL) & _MASK
-    return bool((n[1:, N.SEED_HIGH] == wanted).all())
-
-
-def are_busy(memory: Memory, numbers: Ints) -> bool:
-    """Tell whether these copies, each once, are the ones that wait for an answer."""
-    _, n = memory.copies
-    waiting = np.flatnonzero(n[:, N.ROUNDS] > n[:, N.ARRIVED])
-    return bool(np.array_equal(np.sort(numbers), waiting))
-
 
 _FEEDBACK: dict[type[Reduction], AnswerKind] = {
     FirstOrder: "gradient",
@@ -167,7 +51,7 @@ class CopyingRival(Rival):
         return inside
 
     def __post_init__(self) -> None:
-        """Refuse what the kernels cannot copy."""
+        """Refuse what cannot be copied."""
         base: Any = self.base
         if type(base) not in _FEEDBACK:
             name = base.kind if isinstance(base, Spec) else repr(base)
@@ -177,34 +61,6 @@ class CopyingRival(Rival):
         if not isinstance(base.base, Base):
             raise SpecError(f"{self.kind}: copies are made of PFTRL and OMD, not of a user's base")
         super().__post_init__()
-
-    def copying(
-        self,
-        number: int,
-        *,
-        sound: Callable[[Memory], bool],
-        own: tuple[float, ...] = (),
-        keep: int = 0,
-    ) -> Program:
-        """Return the program of a method with this number; copies are made as they are needed.
-
-        ``sound`` tells whether the copies of a memory and its tickets belong together.
-        """
-        self._demand_facts()
-        inside = compile_spec(self.base)
-        template = inside.fresh(0, False)
-        template.resize(2)  # of two entries one is always free
-        return dataclasses.replace(
-            inside,
-            spec=self,
-            fixed=tuple(range(len(own))),
-            sound=sound,
-            inner=inside,
-            code=C.pack({**dict(enumerate(inside.code)), C.METHOD: number, C.LAGS: 1}),
-            own=np.array(own),
-            keep=keep,
-            copy=template,
-        )
 
     def shared_bound(self, timeline: Timeline, copies: int) -> Bound | None:
         """Return m Reg(T / m) for m copies, where the regret of the base without delay is known.
@@ -220,8 +76,7 @@ class CopyingRival(Rival):
         is_entropy = isinstance(self._inside, OMD) and self._inside.mirror == "entropy"
         if self._inside.uncertified or (rate.is_curved and is_entropy):
             return None
-        numbers = compile_spec(self.base).numbers
-        scale = rate.lipschitz * numbers[F.DIAMETER]
+        scale = rate.lipschitz * self._inside.diameter
         copies = min(copies, rounds)
         match rate:
             case rates.DelayAdaptive(scale=a):
@@ -235,5 +90,80 @@ class CopyingRival(Rival):
                 total, alone = (half * m * (1.0 + math.log(rounds / m)) for m in (copies, 1))
             case _:
                 return None
-        trivial = rate.lipschitz * numbers[F.WIDTH] * rounds
+        trivial = rate.lipschitz * self._inside.width * rounds
         return self._bound(alone, total - alone, trivial=trivial)
+
+
+@dataclass(frozen=True, repr=False)
+class BOLD(CopyingRival, module="rivals"):
+    """Black-box online learning under delayed feedback.
+
+    A copy of ``base`` plays a round and waits for its answer; meanwhile other copies play. A new
+    copy is made only when all wait, so there are sigma_max + 1 of them in the end. Among those
+    that are free, the one freed last plays, which concentrates the answers in few copies.
+
+    ``base`` is FirstOrder, OnePoint or TwoPoint over PFTRL or OMD; it should not need a horizon,
+    as nobody knows how many rounds a copy will get. Copies explore independently; without delay the
+    first one plays alone, as the base would.
+
+    Guarantee: (sigma_max + 1) Reg(T / (sigma_max + 1)) for a base with concave regret Reg; over
+    gradient steps with rates.DelayAdaptive 1.5 G D sqrt((sigma_max + 1) T).
+    Reference: Joulani, Gyorgy and Szepesvari, "Online learning under delayed feedback", ICML 2013.
+
+    >>> from belated import OMD, Ball, FirstOrder, rates
+    >>> BOLD(FirstOrder(OMD(Ball(3), rates.DelayAdaptive(1.0)))).feedback
+    'gradient'
+    """
+
+    reference = "Joulani, Gyorgy and Szepesvari 2013"
+    memory = "sigma_max + 1 copies of the base"
+    guarantee = "(sigma_max + 1) Reg(T / (sigma_max + 1))"
+    order = "any order; a lost answer is lost to its copy only"
+
+    def player(self, seed: int, strict: bool) -> core.BOLD:
+        """Return what plays."""
+        return core.BOLD(partial(compose, self.base), seed, strict)
+
+    def _guaranteed(self, timeline: Timeline) -> Bound | None:
+        """(sigma_max + 1) Reg(T / (sigma_max + 1)), where Reg is known."""
+        return self.shared_bound(timeline, timeline.max_backlog + 1)
+
+
+@dataclass(frozen=True, repr=False)
+class WeinbergerOrdentlich(CopyingRival, module="rivals"):
+    """Round t is played by copy t mod (d + 1) of a learner; no answer takes longer than d rounds.
+
+    A copy plays again d + 1 rounds later, when its answer is in, so it never meets a delay.
+    ``base`` is FirstOrder, OnePoint or TwoPoint over PFTRL or OMD. Copies explore independently;
+    with d = 0 there is one copy, which plays as the base would.
+
+    Answers that come earlier, in any order, do no harm, so any d that no delay exceeds will do; a
+    prediction is refused while the copy whose turn it is still waits.
+
+    Guarantee: (d + 1) Reg(T / (d + 1)) for a base with concave regret Reg; over gradient steps with
+    rates.DelayAdaptive 1.5 G D sqrt((d + 1) T).
+    Reference: Weinberger and Ordentlich, "On delayed prediction of individual sequences", IEEE
+    Transactions on Information Theory 2002.
+
+    >>> from belated import OMD, Ball, FirstOrder, rates
+    >>> WeinbergerOrdentlich(FirstOrder(OMD(Ball(3), rates.Tight(1.0))), delay=4).feedback
+    'gradient'
+    """
+
+    title = "Weinberger-Ordentlich"
+    reference = "Weinberger and Ordentlich 2002"
+    memory = "copies of the base, made as they are needed, at most d + 1"
+    guarantee = "(d + 1) Reg(T / (d + 1))"
+    order = "any order up to the delay told; a lost answer is lost to its copy only"
+
+    delay: int | None = None
+
+    def player(self, seed: int, strict: bool) -> core.WeinbergerOrdentlich:
+        """Return what plays."""
+        copies = self._fact("delay") + 1
+        return core.WeinbergerOrdentlich(partial(compose, self.base), seed, strict, copies)
+
+    def _guaranteed(self, timeline: Timeline) -> Bound | None:
+        """(d + 1) Reg(T / (d + 1)) for the delay d that it was told, where Reg is known."""
+        delay = self._fact("delay")
+        return None if timeline.max_delay > delay else self.shared_bound(timeline, delay + 1)

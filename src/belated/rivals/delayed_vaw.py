@@ -3,41 +3,34 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from belated import sealed
-from belated.arrays import Floats
+from belated import core, sealed
+from belated.arrays import Floats, Ints
 from belated.bounds import Bound
-from belated.errors import BadFeatures, BadFeedback, SnapshotError, SpecError
+from belated.core import rival_matrices
+from belated.core.component import demand
+from belated.core.learner import busy
+from belated.errors import BadFeatures, SnapshotError, SpecError
 from belated.files import StrPath, write_whole
-from belated.kernels.slots import floats as F
-from belated.kernels.slots import ints as N
-from belated.kernels.slots import status as S
-from belated.learner import refusals
+from belated.keys import Key
+from belated.learner.events import events_of
 from belated.learner.extras import extras_of
-from belated.learner.given import checked_ticket, events_of, numbers
-from belated.learner.keys import Key, Keys
-from belated.learner.sound import COUNTS, check_normal, check_parameters, check_shapes, check_table
-from belated.learner.sound import demand as demanded
-from belated.learner.state import PARTS, Memory
-from belated.learner.turns import alone
 from belated.linear import events as of_log
 from belated.linear.model import Forecast
-from belated.rivals import vaw_events as events
-from belated.rivals.shared import is_count, is_doubled
 from belated.spec import positive, whole
 from belated.timeline import Timeline
+from belated.validation import numbers
 
 _KIND = "DelayedVAW"
 _MOST_DIMENSIONS = 4096  # 270 MB of matrices
-_CHUNK = 50_000  # events between two chances to interrupt a long replay
-_MOVING = (*COUNTS, N.STRICT)
+_LARGEST = rival_matrices.LARGEST
 
 
 @dataclass(frozen=True)
@@ -62,30 +55,19 @@ class Told:
         object.__setattr__(self, "dimension", dimension)
         for name in ("magnitude", "norm", "ridge", "caution"):
             value = positive(_KIND, name, getattr(self, name))
-            if not 1.0 / events.HUGE <= value <= events.HUGE:
+            if not 1.0 / _LARGEST <= value <= _LARGEST:
                 raise SpecError(f"{_KIND}: {name} must be from 1e-50 to 1e50, got {value!r}")
             object.__setattr__(self, name, value)
         if not isinstance(self.strict, bool):
             raise SpecError(f"{_KIND}: strict must be True or False, got {self.strict!r}")
 
-    @property
-    def growth(self) -> float:
-        """How much lambda grows per unit of delta."""
-        return self.caution * (self.magnitude / self.norm) ** 2
-
-    def fresh(self) -> Memory:
-        """Return the memory of a model that has seen nothing."""
-        k = self.dimension
-        own = np.zeros(events.HEADER + k + 2 * k * k)
-        own[events.RIDGE] = self.ridge
-        own[events.HEADER + k + k * k :: k + 1] = 1.0 / self.ridge
-        f = np.concatenate([np.zeros(F.HEADER + 3 * F.padded(k)), own])
-        f[F.MAGNITUDE], f[F.GAIN], f[events.LEAST] = self.magnitude, self.growth, self.ridge
-        places = {N.OWN: own.size, N.OWN_AT: f.size - own.size, N.KEEP: k + 1}
-        return Memory.fresh(f, {N.DIM: k, N.STRICT: int(self.strict), **places})
+    def model(self) -> rival_matrices.VAW:
+        """Return what predicts, having seen nothing."""
+        growth = self.caution * (self.magnitude / self.norm) ** 2
+        return rival_matrices.VAW(self.dimension, self.magnitude, growth, self.ridge, self.strict)
 
 
-class DelayedVAW:
+class DelayedVAW(rival_matrices.Regression):
     """Linear regression that knows the features of all rounds, and labels as they come.
 
     With z_t the features of round t, y_s the labels received and A_t = lambda_t I + the sum of
@@ -123,7 +105,7 @@ class DelayedVAW:
     (0, 0.2059)
     """
 
-    __slots__ = ("__dict__", "__weakref__", "_keys", "_memory", "_told", "_turn")
+    __slots__ = ("__dict__", "__weakref__", "_told")
 
     def __init__(
         self,
@@ -135,14 +117,31 @@ class DelayedVAW:
         caution: float = 4.0,
         strict: bool = False,
     ) -> None:
-        self._told = Told(dimension, magnitude, norm, ridge, caution, strict)
-        self._connect(self._told.fresh(), Keys())
+        self._take(Told(dimension, magnitude, norm, ridge, caution, strict))
 
-    def _connect(self, memory: Memory, keys: Keys) -> None:
-        self._memory = memory
-        self._keys = keys
-        self._turn: list[None] = [None]
-        events.predict(), events.observe(), events.cancel()  # compiled now, not in live use
+    def _take(self, told: Told) -> None:
+        core.warn_if_interpreted()
+        self._told = told
+        self._predict_with(told.model(), _KIND, Forecast)
+
+    if TYPE_CHECKING:  # what the core has
+        _model: rival_matrices.VAW
+
+        def _predict_with(self, model: Any, kind: str, forecast: type[Forecast]) -> None: ...
+
+        def _state(self, who: str) -> tuple[dict[str, Any], dict[str, Any]]: ...
+
+        def run(
+            self, timeline: Any, feedback: Any, *, first: int = 0, keep: bool = True
+        ) -> Any: ...
+
+        def predict(  # type: ignore[override]  # it takes features as well
+            self, features: ArrayLike, *, key: Key | None = None
+        ) -> Forecast: ...
+
+        def observe(self, ticket: int | Key, label: float) -> bool: ...
+
+        def cancel(self, ticket: int | Key) -> None: ...
 
     def fresh(self) -> Self:
         """Return a model that was told the same and has seen nothing."""
@@ -156,143 +155,56 @@ class DelayedVAW:
     @property
     def rounds(self) -> int:
         """Predictions made so far; also the next ticket."""
-        return self._memory.rounds
+        return int(self._model.tickets.rounds)
 
     @property
     def open(self) -> int:
         """Tickets that still wait for their label."""
-        return self._memory.open
+        return int(self._model.tickets.open)
 
     @property
     def excess(self) -> int:
         """Labels beyond Y."""
-        return self._memory.excess
+        return int(self._model.tickets.excess)
 
     @property
     def weights(self) -> Floats:
         """A^-1 b, for a row of zeros."""
-        k, own = self._told.dimension, self._memory.own
-        inverse = own[events.HEADER + k + k * k :].reshape(k, k)
-        return np.asarray(inverse @ own[events.HEADER : events.HEADER + k])
+        return np.asarray(self._model.inverse @ self._model.sums)
 
-    # --- Events ---------------------------------------------------------------------------------
-
-    @alone
-    def predict(self, features: ArrayLike, *, key: Key | None = None) -> Forecast:
-        """Return the next ticket and a prediction; ``features`` are ``dimension`` numbers.
-
-        With a ``key``, every other verb takes the key in the place of the ticket.
-        """
-        keys, memory = self._keys, self._memory
-        keys.finish(memory)
-        if key is not None:
-            keys.check(key, memory.is_open)
-        row = numbers(features, "predict: features must be numbers", BadFeatures)
-        if row.shape != (self._told.dimension,):
-            raise BadFeatures(
-                f"predict: features are a vector of {self._told.dimension} numbers, got shape "
-                f"{row.shape}"
-            )
-        if key is not None:
-            keys.left = key, memory.rounds, 0
-        try:
-            ticket, value = events.predict()(memory.f, memory.n, row)
-            if ticket == S.FULL:
-                memory.grow()
-                ticket, value = events.predict()(memory.f, memory.n, row)
-        finally:
-            keys.finish(memory)
-        if ticket < 0:
-            raise BadFeatures(_unusable("predict: ", row))
-        return Forecast(ticket, value)
-
-    @alone
-    def observe(self, ticket: int | Key, label: float) -> bool:
-        """Learn the label of a ticket: any order, any delay.
-
-        Raises ``UnknownTicket``, ``AlreadyObserved`` or ``BadFeedback``, and then nothing has
-        changed.
-        """
-        self._keys.finish(self._memory)
-        number = checked_ticket(self._keys.ticket(ticket))
-        value = numbers(label, "observe: a label must be a number", BadFeedback)
-        if value.ndim:
-            raise BadFeedback(f"observe: a label is one number, got shape {value.shape}")
-        status = events.observe()(self._memory.f, self._memory.n, number, float(value))
-        if status < 0:
-            raise self._refusal(status, number, "observe: ")
-        self._keys.drop(ticket)
-        return status == S.USED
-
-    @alone
-    def cancel(self, ticket: int | Key) -> None:
-        """Close a ticket whose label will never come."""
-        self._keys.finish(self._memory)
-        number = checked_ticket(self._keys.ticket(ticket))
-        status = events.cancel()(self._memory.f, self._memory.n, number)
-        if status < 0:
-            raise self._refusal(status, number, "cancel: ")
-        self._keys.drop(ticket)
-
-    @alone
     def replay(self, rows: ArrayLike, labels: ArrayLike, timeline: Timeline | ArrayLike) -> Floats:
         """Feed a whole log through the compiled loop and return the predictions in ticket order.
 
         Row i of ``rows`` and entry i of ``labels`` belong to the i-th prediction of this call;
         labels of tickets that are not observed may be anything. ``timeline`` is a ``Timeline``
         (labels that never came stay open) or an array of events: t for the prediction of ticket t,
-        ~t for its label. The result is the same, bit for bit, as event by event. Everything is
-        checked before the first event.
+        ~t for its label. The result is the same, bit for bit, as event by event. When an event is
+        refused, or the replay is interrupted, the model is as it was before.
         """
-        self._keys.finish(self._memory)
         given = numbers(rows, "replay: rows must be numbers", BadFeatures)
         if given.ndim != 2 or given.shape[1] != self._told.dimension:
             raise BadFeatures(
                 f"replay: rows have {self._told.dimension} columns, got shape {given.shape}"
             )
         known = of_log.vector(labels, "replay: labels", len(given))
-        log, begin = events_of(timeline, "replay"), self.rounds
-        count = of_log.check_predictions(log, begin, len(given))
-        observed = of_log.check_labels(log, begin, begin, known.size)
-        self._check(given[:count], known[observed - begin], observed)
-        values = np.empty(count)
-        entry, memory, done = events.replay(), self._memory, 0
-        while done < log.size:
-            part = log[done : done + _CHUNK]
-            now = entry(memory.f, memory.n, part, given, known, begin, values)
-            done += now
-            if now < part.size:
-                memory.grow()
-        return values
+        begin = self.rounds
+        found = self.run(events_of(timeline, "replay"), (given, known, begin), first=begin)
+        return found.ravel()
 
-    def _check(self, rows: Floats, labels: Floats, tickets: Any) -> None:
-        """Refuse features and labels that cannot be used."""
+    def _run_arguments(self, log: Ints, given: tuple[Floats, Floats, int]) -> tuple[Ints, Floats]:
+        """Check a log, and let the model have its features."""
+        rows, labels, begin = given
+        if begin != self.rounds:
+            raise busy("replay")
+        count = of_log.check_predictions(log, begin, len(rows))
+        of_log.check_labels(log, begin, begin, labels.size)
         with np.errstate(over="ignore"):
-            sizes = np.sqrt((rows * rows).sum(axis=1))
-        wrong = np.flatnonzero(~(sizes <= 0.9 * events.HUGE))
+            sizes = np.sqrt((rows[:count] * rows[:count]).sum(axis=1))
+        wrong = np.flatnonzero(~(sizes <= 0.9 * _LARGEST))
         if wrong.size:
-            raise BadFeatures(_unusable(f"replay: row {wrong[0]}: ", rows[wrong[0]]))
-        most = self._told.magnitude * F.SLACK if self._told.strict else events.HUGE
-        wrong = np.flatnonzero(~(np.abs(labels) <= most))
-        if wrong.size:
-            status = S.TOO_LARGE if np.abs(labels[wrong[0]]) <= events.HUGE else S.BAD
-            raise self._refusal(status, int(tickets[wrong[0]]), "replay: ")
-
-    def _refusal(self, status: int, ticket: int, where: str) -> refusals.Refusal:
-        """Return the error for a refusal of the kernels."""
-        of_ticket = refusals.of_ticket(status, ticket, self.rounds, where)
-        if of_ticket is not None:
-            return of_ticket
-        if status == S.TOO_LARGE:
-            return BadFeedback(
-                f"{where}the label of ticket {ticket} is beyond the magnitude "
-                f"{self._told.magnitude!r}; nothing has changed: raise it, or use strict=False to "
-                "count such labels instead"
-            )
-        return BadFeedback(
-            f"{where}the label of ticket {ticket} must be a number of at most {events.HUGE:g}; "
-            "nothing has changed: send a right one, or cancel the ticket"
-        )
+            raise rival_matrices.unusable(f"replay: row {wrong[0]}: ", rows[wrong[0]])
+        self._model.take_rows(np.ascontiguousarray(rows), begin)
+        return log, labels[:, None]
 
     # --- Guarantees -----------------------------------------------------------------------------
 
@@ -306,11 +218,10 @@ class DelayedVAW:
         >>> model.regret_within()
         0.75
         """
-        own, told = self._memory.own, self._told
+        model, told = self._model, self._told
         size = told.norm if norm is None else positive(_KIND, "norm", norm)
-        squares, drift = float(own[events.SQUARES]), float(own[events.DRIFT])
-        learned = told.magnitude**2 * (0.5 * squares + 2.0 * drift)
-        return 0.5 * float(own[events.RIDGE]) * size**2 + learned
+        learned = told.magnitude**2 * (0.5 * float(model.squares) + 2.0 * float(model.drift))
+        return 0.5 * float(model.ridge) * size**2 + learned
 
     def bound(self, timeline: Timeline, *, size: float, norm: float | None = None) -> Bound:
         """Return what is promised on these delays, |z_t| being at most ``size`` Z.
@@ -342,15 +253,16 @@ class DelayedVAW:
 
     # --- Snapshots ------------------------------------------------------------------------------
 
-    @alone
     def snapshot(self, *, secret: bytes | None = None) -> bytes:
         """Return the whole model as one blob; equal models give equal blobs.
 
         With a ``secret``, only those who know it can write or change one unseen.
         """
-        self._keys.finish(self._memory)
-        about = {"told": asdict(self._told), **self._keys.about(self._memory.answerable)}
-        return sealed.seal(_KIND, about, self._memory.parts(), secret)
+        state, keys = self._state("snapshot")
+        arrays = {name: value for name, value in state.items() if isinstance(value, np.ndarray)}
+        fields = {name: value for name, value in state.items() if name not in arrays}
+        about = {"told": asdict(self._told), "state": fields, **keys}
+        return sealed.seal(_KIND, about, arrays, secret)
 
     @classmethod
     def restore(cls, blob: bytes, *, secret: bytes | None = None) -> Self:
@@ -359,14 +271,18 @@ class DelayedVAW:
         ``secret`` is the one that ``snapshot`` was given. Whatever the bytes are, there is a model
         that goes on predicting numbers, or a ``SnapshotError``.
         """
-        about, arrays = sealed.unseal(_KIND, blob, PARTS, secret)
+        about, arrays = sealed.unseal(_KIND, blob, None, secret)
         model = cls.__new__(cls)
         try:
-            model._told = Told(**about["told"])
-        except (KeyError, SpecError, TypeError) as error:
+            told, state = Told(**about["told"]), {**dict(about["state"]), **arrays}
+        except (KeyError, SpecError, TypeError, ValueError) as error:
             raise SnapshotError(f"restore: what it was told cannot be read ({error})") from error
-        memory = _restored(model._told, arrays)
-        model._connect(memory, Keys.restored(about, memory.answerable))
+        size = sum(array.size for array in arrays.values())
+        demand(size >= 2 * told.dimension**2, "the dimension")  # before room is made for it
+        model._take(told)
+        model._model.check(state)
+        model._model.restore(state)
+        model._names.restore(about)
         return model
 
     def save(self, path: StrPath, *, secret: bytes | None = None) -> None:
@@ -385,42 +301,3 @@ class DelayedVAW:
     def __repr__(self) -> str:
         """Return what the model is and where it stands."""
         return f"<DelayedVAW in {self._told.dimension}: {self.rounds} rounds, {self.open} open>"
-
-
-def _unusable(where: str, row: Floats) -> str:
-    return (
-        f"{where}features must be finite, and their norm at most {events.HUGE:g}, got "
-        f"{np.array2string(row, threshold=8)}; nothing has changed"
-    )
-
-
-def _restored(told: Told, parts: Mapping[str, NDArray[Any]]) -> Memory:
-    """Return the memory that parts are of, or refuse them."""
-    k = told.dimension
-    demanded(parts["f"].size >= 2 * k * k, "of another dimension")  # before that is made room for
-    fresh, n = told.fresh(), parts["n"]
-    check_shapes(parts)
-    places = [N.DIM, N.OWN, N.OWN_AT, N.KEPT_AT, N.KEEP, N.COPY_F, N.MADE]
-    demanded((n[places] == fresh.n[places]).all(), "of another dimension")
-    check_parameters(n, fresh.n, _MOVING)
-    demanded(n[N.STRICT] == fresh.n[N.STRICT], "strict")
-    check_normal(n, parts["tickets"])
-    for name in ("f", "records"):
-        demanded((np.abs(parts[name]) <= 1e250).all(), f"{name} is not finite, or too large")
-    memory = Memory.joined(parts)
-    check_table(memory)
-    demanded(memory.n[N.HOLDING] == memory.n[N.SKIPPED] == memory.n[N.LAG] == 0, "tickets")
-    own, first = memory.own, memory.f[: memory.n[N.OWN_AT]]
-    demanded((first == fresh.f[: first.size]).all(), "numbers that the settings give")
-    matrix, inverse = own[events.HEADER + k :].reshape(2, k, k)
-    ridge, widths = float(own[events.RIDGE]), memory.records[:, k]
-    demanded(is_doubled(ridge / told.ridge), "lambda")
-    demanded((own[events.DRIFT : events.HEADER] >= 0.0).all(), "negative sums")
-    demanded(is_count(float(own[events.UPDATES]), memory.rounds), "updates")
-    demanded(((widths >= 0.0) & (widths <= 1.0 + 1e-6)).all(), "widths")
-    demanded(abs(widths.sum() - own[events.WIDTHS]) <= 1e-6 * (1.0 + len(widths)), "widths")
-    demanded((np.abs(memory.records[:, :k]) <= events.HUGE).all(), "features")
-    demanded((matrix == matrix.T).all() and (np.diag(matrix) >= 0.0).all(), "the matrix")
-    demanded((np.abs(inverse) <= (1.0 + 1e-6) / ridge).all(), "the inverse")
-    memory.make_roomy()
-    return memory

@@ -1,313 +1,19 @@
-"""What the methods of Flaspohler et al. (2021) share: hints, regrets, weights, tuning in turn.
-
-A *hint* guesses the sum of all missing vectors and the coming one: h = (open + 1) * last, where
-last is the vector received last and open the number of tickets still open. So the hint in use is a
-number, ``WEIGHT``, times one vector, and a change of the hint is known from the two.
-"""
+"""Published methods for experts, and others after Flaspohler et al. that tune in turn."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
-from belated.arrays import Code, Floats
 from belated.bounds import Bound
-from belated.domains import Domain, Simplex
-from belated.kernels.choices import switch
-from belated.kernels.exact import exp
-from belated.kernels.jit import leaf
-from belated.kernels.learners import events
-from belated.kernels.learners.methods import Learn, Play, Prepare, method
-from belated.kernels.learners.state import State
-from belated.kernels.slots import code as C
-from belated.kernels.slots import floats as F
-from belated.kernels.slots import ints as N
-from belated.kernels.slots import kinds as K
-from belated.kernels.slots import status as S
-from belated.kernels.slots import table as T
-from belated.kernels.tickets import entry_of, hold, release
-from belated.learner.program import Program
-from belated.learner.state import Memory
-from belated.rivals.base import UNCHECKED, Rival
-from belated.rivals.shared import Mirror, check_mirror, is_count, step_of
-from belated.spec import whole
+from belated.core import rival_experts as core
+from belated.domains import Domain
+from belated.errors import SpecError
+from belated.rivals.base import UNCHECKED, Hint, Mirror, OnArms, Regularises, check_mirror
 from belated.timeline import Timeline
-
-Hint = Literal["none", "recent"]
-
-# Slots of ``f`` that the methods with hints use; ``own`` begins with the vector received last.
-HINTED = F.MINE  # 1 if there are hints, else 0
-WEIGHT = F.MINE + 1  # the hint in use is this many times the vector received last
-
-# Slots of ``own`` in the methods that tune themselves in turn. s.p is theta, the sum of all costs
-# received; behind the slots stands the sum of those whose turn has come.
-TURN = 0  # the ticket whose answer is to tune next
-STRENGTH = 1  # lambda
-PAID = 2  # sum of the a_s
-WIDEST = 3  # largest sum of a_s over a pending set
-SQUARES = 4  # sum of a_s^2 + 2 alpha b_s
-IN_TURN = 5  # how many they are
-
-
-# ---- hints -------------------------------------------------------------------------------------
-
-
-@leaf
-def hint_weight(s: State, closing: int) -> float:
-    """Return open + 1 for the hint of this moment, ``closing`` tickets being as good as closed."""
-    return float(s.f[HINTED] * (s.n[N.ROUNDS] - s.n[N.ARRIVED] - closing + 1))
-
-
-# ---- regrets -----------------------------------------------------------------------------------
-
-
-@leaf
-def dot(v: Floats, w: Floats) -> float:
-    """Return <v, w>."""
-    total = 0.0
-    for i in range(v.size):
-        total += v[i] * w[i]
-    return total
-
-
-@leaf
-def play_and_keep(code: Code, s: State, entry: int, ticket: int, x: Floats) -> None:
-    """Play the current point, and keep it until the ticket is closed."""
-    record = s.kept[entry * s.n[N.KEEP] : s.kept.size]
-    for i in range(s.z.size):
-        x[i] = s.z[i]
-        record[i] = s.z[i]
-
-
-@leaf
-def normalise(w: Floats) -> None:
-    """Divide by the sum; where all are 0, the uniform distribution."""
-    total = 0.0
-    for i in range(w.size):
-        total += w[i]
-    for i in range(w.size):
-        w[i] = w[i] / total if total > 0.0 else 1.0 / w.size
-
-
-# ---- exponential weights -----------------------------------------------------------------------
-
-
-@leaf
-def least(v: Floats) -> float:
-    """Return the smallest entry."""
-    smallest: float = v[0]
-    for i in range(v.size):
-        smallest = min(smallest, v[i])
-    return smallest
-
-
-@leaf
-def softmin(v: Floats, strength: float, w: Floats) -> None:
-    """w_i in proportion to exp(-v_i / lambda); at lambda = 0 uniform over the smallest v_i.
-
-    w may be v itself.
-    """
-    lowest = least(v)
-    if strength > 0.0:
-        for i in range(v.size):
-            w[i] = exp(-(v[i] - lowest) / strength)
-    else:
-        for i in range(v.size):
-            w[i] = 1.0 if v[i] == lowest else 0.0
-    normalise(w)
-
-
-# ---- tuning in turn ----------------------------------------------------------------------------
-# An answer goes into theta when it comes. What lambda learns from a round needs all costs that its
-# play lacked, and all rounds before it: so that waits for its turn, in ticket order.
-# A record: theta at the play, the answer (zero until it is there), lambda and PAID at the play, and
-# the play itself.
-
-Tune = Callable[[Code, State, int], None]
-
-_TUNE: dict[int, Tune] = {}
-_tune = switch(C.METHOD, _TUNE)
-
-
-@leaf
-def _weigh(code: Code, s: State) -> None:
-    """w = softmin(theta, lambda)."""
-    softmin(s.p, s.own[STRENGTH], s.z)
-    if s.own[STRENGTH] > 0.0:
-        s.f[F.ETA] = 1.0 / s.own[STRENGTH]
-
-
-@leaf
-def _play_weights(code: Code, s: State, entry: int, ticket: int, x: Floats) -> None:
-    """Play the weights, and keep what they were made of."""
-    k = s.z.size
-    record = s.kept[entry * s.n[N.KEEP] : s.kept.size]
-    for i in range(k):
-        x[i] = s.z[i]
-        record[i] = s.p[i]
-        record[k + i] = 0.0
-        record[2 * k + 2 + i] = s.z[i]
-    record[2 * k] = s.own[STRENGTH]
-    record[2 * k + 1] = s.own[PAID]
-
-
-@leaf
-def take_turns(code: Code, s: State) -> None:
-    """Let answers tune lambda in ticket order, as far as they are there."""
-    k = s.z.size
-    while s.own[TURN] < s.n[N.ROUNDS]:
-        entry = entry_of(s, int(s.own[TURN]))
-        if s.table[2 * entry + 1] != T.HELD:
-            return
-        cost = s.kept[entry * s.n[N.KEEP] + k : s.kept.size]
-        for i in range(k):
-            s.own[IN_TURN + i] += cost[i]
-        _tune(code, s, entry)
-        release(s, entry)
-        s.own[TURN] += 1.0
-
-
-@leaf
-def _take(code: Code, s: State, entry: int, ticket: int, cost: Floats) -> None:
-    """Add an answer to theta, and hold it until its turn comes."""
-    answer = s.kept[entry * s.n[N.KEEP] + s.z.size : s.kept.size]
-    for i in range(s.z.size):
-        answer[i] = cost[i]
-        s.p[i] += cost[i]
-    hold(s, entry)
-    take_turns(code, s)
-
-
-@leaf
-def _lose(code: Code, s: State, entry: int, ticket: int) -> int:
-    """Hold a zero answer until its turn comes."""
-    hold(s, entry)
-    take_turns(code, s)
-    return S.USED
-
-
-def tuned_in_turn(name: str, tune: Tune, *, prepare: Prepare, play: Play, learn: Learn) -> int:
-    """Enter a method whose answers wait for their turn, and then tune something."""
-    number = method(name, prepare=prepare, play=play, learn=learn, lose=_lose)
-    _TUNE[number] = tune
-    events.SOURCES[number] += (tune.__module__,)  # the leaves here do not name its own
-    return number
-
-
-def hedging(name: str, tune: Tune) -> int:
-    """Enter a method that plays softmin(theta, lambda), given how an answer tunes lambda."""
-    return tuned_in_turn(name, tune, prepare=_weigh, play=_play_weights, learn=_take)
-
-
-@leaf
-def errors(theta: Floats, seen: Floats, cost: Floats) -> tuple[float, float]:
-    """Return |theta - seen| and |cost|, the largest entries: what was pending, and the answer."""
-    pending = size = 0.0
-    for i in range(cost.size):
-        pending = max(pending, abs(theta[i] - seen[i]))
-        size = max(size, abs(cost[i]))
-    return pending, size
-
-
-# ---- specs -------------------------------------------------------------------------------------
-
-
-def hint_numbers(hint: Hint) -> dict[int, float]:
-    """Return what goes to the header: the hint before any answer is zero, with weight 1."""
-    hinted = float(hint == "recent")
-    return {HINTED: hinted, WEIGHT: hinted}
-
-
-class Regularises(Rival):
-    """What rivals with a regulariser of some strength share: psi, and the bound that it gives."""
-
-    if TYPE_CHECKING:
-        lipschitz: float
-        mirror: Mirror
-
-        @property
-        def strength(self) -> float:
-            """lambda."""
-
-    @property
-    def _range(self) -> float:
-        """The largest value of psi: R^2 / 2, or ln(dim) for the divergence from uniform."""
-        if self.mirror == "entropy":
-            return math.log(self.domain.dim)
-        return 0.5 * self._outer**2
-
-    def _regularised(self, timeline: Timeline, first: float, late: float) -> Bound | None:
-        """lambda max psi + G^2 (first T + late d_tot) / lambda, where G is known."""
-        if self.lipschitz == 0.0:
-            return None
-        price = self.lipschitz**2 / self.strength
-        learning = self.strength * self._range + price * first * timeline.rounds
-        width = 2.0 if self.mirror == "entropy" else self.domain.diameter
-        trivial = self.lipschitz * width * timeline.rounds
-        return self._bound(learning, price * late * timeline.total_delay, trivial=trivial)
-
-
-@dataclass(frozen=True, repr=False)
-class Regularised(Regularises):
-    """A rival that plays in any set, with a regulariser of strength lambda and with hints."""
-
-    reference = "Flaspohler et al. 2021"
-
-    domain: Domain
-    strength: float
-    mirror: Mirror = "euclidean"
-    hint: Hint = "none"
-    lipschitz: float = 0.0
-
-    def __post_init__(self) -> None:
-        """Check the fields."""
-        super().__post_init__()
-        check_mirror(self, self.mirror)
-        self._check_choice("hint", "none", "recent")
-
-    def _hinted(self, number: int, vectors: int) -> Program:
-        """Return the program of a method whose own region is so many vectors, all zero."""
-        return self.compiled(
-            number,
-            own=np.zeros(vectors * self.domain.dim),
-            base=step_of(self.mirror),
-            numbers={**hint_numbers(self.hint), F.ETA: 1.0 / self.strength},
-            moving=(WEIGHT,),
-            sound=hint_is_sound,
-        )
-
-
-@dataclass(frozen=True, repr=False)
-class OnArms(Rival):
-    """A rival that plays probabilities of K = ``arms`` experts or arms."""
-
-    arms: int
-
-    def __post_init__(self) -> None:
-        """Check the fields."""
-        object.__setattr__(self, "arms", whole(self.kind, "arms", self.arms, least=2))
-        super().__post_init__()
-
-    @property
-    def domain(self) -> Domain:
-        """The simplex of the probabilities."""
-        return Simplex(self.arms)
-
-    def _of_unit_losses(
-        self,
-        timeline: Timeline,
-        learning: float,
-        delay: float,
-        note: str = "losses in [0, 1]",
-        skipped: float = 0.0,
-    ) -> Bound:
-        """Return a bound for losses in [0, 1]: no play can lose more than one per round."""
-        rounds = float(timeline.rounds)
-        return self._bound(learning, delay, note, skipped=skipped, trivial=rounds)
 
 
 def waiting(timeline: Timeline) -> int:
@@ -330,27 +36,6 @@ def waiting(timeline: Timeline) -> int:
     return int((np.arange(rounds) - turns).max(initial=0))
 
 
-def turns_are_sound(memory: Memory) -> bool:
-    """Tell whether all tickets from the next one in turn on are there, and no other."""
-    turn, rounds, (numbers, states) = memory.own[TURN], memory.rounds, memory.entries.T
-    is_turn = is_count(float(turn), rounds)
-    in_turn = is_turn and np.array_equal(numbers, np.arange(int(turn), rounds))
-    return in_turn and not (states[:1] == T.HELD).any()
-
-
-def _waits_its_turn(memory: Memory) -> bool:
-    """Tell whether turns are sound, and sums not negative."""
-    own = memory.own
-    sums = [*own[TURN:IN_TURN], *memory.records[:, 2 * memory.dim : 2 * memory.dim + 2].ravel()]
-    return turns_are_sound(memory) and min(sums) >= 0.0
-
-
-def hint_is_sound(memory: Memory) -> bool:
-    """Tell whether the weight of the hint in use can be one."""
-    weight, hinted = float(memory.f[WEIGHT]), memory.f[HINTED] > 0.0
-    return is_count(weight, memory.rounds + 1) if hinted else weight == 0.0
-
-
 class Hedging(OnArms):
     """A rival that plays softmin(theta, lambda) and tunes lambda in turn."""
 
@@ -364,15 +49,11 @@ class Hedging(OnArms):
         "any order; the step size stands still from the oldest open ticket on; a lost answer "
         "counts as zero"
     )
-    _number: ClassVar[int]
-    """What ``hedging`` gave."""
+    _player: ClassVar[type[core.Hedging]]
 
-    def program(self) -> Program:
-        """Return what the kernels run; p is theta."""
-        own, keep = np.zeros(IN_TURN + self.arms), 3 * self.arms + 2
-        return self.compiled(
-            self._number, own=own, keep=keep, base=K.ENTROPY, sound=_waits_its_turn
-        )
+    def player(self, seed: int, strict: bool) -> core.Hedging:
+        """Return what plays."""
+        return self._player(self._setting(seed, strict, mirror="entropy"))
 
     def _guaranteed(self, timeline: Timeline) -> Bound | None:
         """2 (4 m + sqrt(4 T + 2 ln K (T / 2 + d_tot))), m as ``waiting`` gives it.
@@ -386,3 +67,214 @@ class Hedging(OnArms):
         total = 8.0 * waiting(timeline) + 2.0 * math.sqrt((4.0 + logarithm) * rounds + late)
         note = f"losses in [0, 1]; {UNCHECKED}"
         return self._of_unit_losses(timeline, learning, total - learning, note)
+
+
+class _Matching(OnArms):
+    """What the two versions share."""
+
+    reference = "Flaspohler et al. 2021"
+    memory = "the play of every open ticket"
+    hint: Hint
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        super().__post_init__()
+        self._check_choice("hint", "none", "recent")
+
+
+@dataclass(frozen=True, repr=False)
+class DORM(_Matching, module="rivals"):
+    """Delayed optimistic regret matching: w_t prop. to max(0, sum of received r_s + h_t)^(q - 1).
+
+    r_s = <c_s, w_s> - c_s is what each of K = ``arms`` experts would have saved in round s, q is
+    ``power``; where all are zero the play is uniform. No learning rate. ``hint="recent"`` guesses
+    the missing regrets and the coming one by the last one received, h_t = (open + 1) r_last.
+
+    Guarantee, losses in [0, 1]: regret <= sqrt((q - 1) sum_n (|r_n|^2 + 2 |r_n| |h_n - sum_m r_m|))
+    in the q-norm, m running over the arrivals between play and arrival of n. That is at most
+    K^(1/q) sqrt((q - 1) (T + 2 d_tot)), with hints K^(1/q) sqrt((q - 1) (3 T + 4 d_tot)); q near
+    2 ln K gives sqrt(ln K) in the place of sqrt(K).
+    Reference: Flaspohler et al., "Online learning with optimism and delay", ICML 2021.
+    Differs from the authors' code: a round without arrivals keeps the regrets collected so far.
+
+    >>> from belated import Timeline
+    >>> DORM(4).bound(Timeline.from_delays([0] * 100)).total
+    20.0
+    """
+
+    guarantee = "k^(1/q) sqrt((q - 1) (T + 2 d_tot)), without hints"
+
+    power: float = 2.0
+    hint: Hint = "none"
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        super().__post_init__()
+        if self.power < 2.0:
+            raise SpecError(f"{self.kind}: power must be at least 2, got {self.power!r}")
+
+    def player(self, seed: int, strict: bool) -> core.DORM:
+        """Return what plays."""
+        setting = self._setting(seed, strict, mirror="entropy")
+        return core.DORM(setting, self.hint == "recent", self.power - 1.0)
+
+    def _guaranteed(self, timeline: Timeline) -> Bound | None:
+        """K^(1/q) sqrt((q - 1) (T + 2 d_tot)), or with hints (3 T + 4 d_tot)."""
+        first, late = (1.0, 2.0) if self.hint == "none" else (3.0, 4.0)
+        scale = self.arms ** (1.0 / self.power) * math.sqrt(self.power - 1.0)
+        learning = scale * math.sqrt(first * timeline.rounds)
+        total = scale * math.sqrt(first * timeline.rounds + late * timeline.total_delay)
+        return self._of_unit_losses(timeline, learning, total - learning)
+
+
+@dataclass(frozen=True, repr=False)
+class DORMPlus(_Matching, module="rivals"):
+    """Delayed optimistic regret matching plus: p <- max(0, p + r_s + h_new - h_old).
+
+    The play is p / sum(p), uniform while p is zero, as at the start; r_s = <c_s, w_s> - c_s is what
+    each of K = ``arms`` experts would have saved in round s. There is one step for every arrival,
+    and one with the hints alone in a round before which nothing arrived; no learning rate.
+    ``hint="recent"`` guesses the missing regrets and the coming one by the last one received,
+    h = (open + 1) r_last.
+
+    Guarantee, losses in [0, 1], without hints: regret <= sqrt(K (T + 2 d_tot)): |p|^2 grows by at
+    most 2 <p, r_n> + |r_n|^2, the p of the play is orthogonal to r_n, and p moved by at most |r_m|
+    per arrival since.
+    Reference: Flaspohler et al., "Online learning with optimism and delay", ICML 2021.
+
+    >>> from belated import Timeline
+    >>> DORMPlus(4).bound(Timeline.from_delays([0] * 100)).total
+    20.0
+    """
+
+    title = "DORM+"
+    guarantee = "sqrt(k (T + 2 d_tot)), without hints"
+
+    hint: Hint = "none"
+
+    def player(self, seed: int, strict: bool) -> core.DORMPlus:
+        """Return what plays."""
+        setting = self._setting(seed, strict, mirror="entropy")
+        return core.DORMPlus(setting, self.hint == "recent")
+
+    def _guaranteed(self, timeline: Timeline) -> Bound | None:
+        """sqrt(K (T + 2 d_tot)); None with hints."""
+        if self.hint != "none":
+            return None
+        learning = math.sqrt(self.arms * timeline.rounds)
+        total = math.sqrt(self.arms * (timeline.rounds + 2 * timeline.total_delay))
+        return self._of_unit_losses(timeline, learning, total - learning)
+
+
+@dataclass(frozen=True, repr=False)
+class DUB(Hedging, module="rivals"):
+    """Delayed upper bound: w_t prop. to exp(-theta / lambda_t), theta the sum of costs received.
+
+    With P_s the rounds pending when round s is played, itself included, largest entries as norms,
+    e_s = sum of the g_j in P_s, a_s = 2 min(|g_s|, |e_s|), b_s = huber(|e_s|, |g_s|),
+    huber(x, y) = x^2 / 2 - max(x - y, 0)^2 / 2, and K = ``arms`` experts,
+
+        lambda = (2 max_s sum_{j in W_s} a_j + sqrt(sum_s (a_s^2 + 2 ln K b_s))) / ln K
+
+    over the rounds s that are answered together with all earlier ones; W_s are the rounds before s
+    that did not count yet when s was played. lambda = 0 at the start (uniform over the smallest
+    theta_i). Nothing to tune. From an answer that never comes, lambda stands still, and what is
+    received goes on to be used: ``cancel`` the ticket to let it grow. Guarantee: regret
+    <= 2 ln K lambda_T; for losses in [0, 1] at most 2 (4 m + sqrt(4 T + 2 ln K (T / 2 + d_tot))), m
+    being the most rounds from the oldest open one to a play.
+    Reference: Flaspohler et al., "Online learning with optimism and delay", ICML 2021.
+    Differs from the paper: any delays; and lambda = 0 is exact, not below 1e-8 as in their code.
+
+    >>> from belated import Timeline
+    >>> round(DUB(3).bound(Timeline.from_delays([0] * 100)).total, 3)
+    45.16
+    """
+
+    _player = core.DUB
+
+
+@dataclass(frozen=True, repr=False)
+class AdaHedgeD(Hedging, module="rivals"):
+    """AdaHedge with delays: w_t prop. to exp(-theta / lambda_t), theta the sum of costs received.
+
+    lambda = 0 at the start (uniform over the smallest theta_i), and grows in ticket order: by round
+    s once it and all earlier rounds are answered. With L_s the sum of their costs, w_s, lambda_s
+    and theta_s those of the play, e = theta_s - L_s is minus the sum of all that was pending then.
+    With K = ``arms`` experts and largest entries as norms, lambda grows by
+    max(0, min(drift, aux, hat)) / ln K:
+
+    * drift = <g_s, w_s - softmin(L_s / lambda_s)>;
+    * aux = gap(e, w_s), gap(e, w) = lambda_s ln(sum_i w_i exp(e_i / lambda_s)) - <e, w>;
+    * hat = gap(c e, w') + <g_s, w_s - w'>, c = min(1, |g_s| / |e|),
+      w' = softmin((L_s + c e) / lambda_s).
+
+    Nothing to tune. From an answer that never comes, lambda stands still, and what is received goes
+    on to be used: ``cancel`` the ticket to let it grow. Guarantee: regret <= 2 ln K lambda_T; for
+    losses in [0, 1] at most 2 (4 m + sqrt(4 T + 2 ln K (T / 2 + d_tot))), m being the most rounds
+    from the oldest open one to a play; of order sqrt((d + 1) T ln K) under a fixed delay d.
+    Reference: Flaspohler et al., "Online learning with optimism and delay", ICML 2021.
+    Differs from the paper: any delays; and lambda = 0 is exact, not below 1e-8 as in their code.
+
+    >>> from belated import Timeline
+    >>> round(AdaHedgeD(3).bound(Timeline.from_delays([0] * 100)).total, 3)
+    45.16
+    """
+
+    _player = core.AdaHedgeD
+
+
+@dataclass(frozen=True, repr=False)
+class LearnedHints(Regularises, module="rivals"):
+    """ODFTRL with learned hints: x_t = argmin_K <sum of received g_s + H_t w_t, x> + lambda psi(x).
+
+    The columns of H_t are what three hinters take the missing gradients and the coming one to add
+    up to: nothing, (open + 1) times the last one received, and as many times their mean. lambda is
+    ``strength``, psi as in ``ODFTRL``. The weights w_t of the hinters are those of DORM+ with the
+    losses |g_t| |H_t w - G_t|, where G_t is the sum of all gradients that the play of round t
+    lacked, its own included: p_j <- max(0, p_j + <c_t, w_t> - c_tj), c_t their slope at w_t, and
+    w is p over its sum, 1/3 each while that is zero. Norms are Euclidean, with the entropy the
+    largest entry. ``lipschitz`` G, where it is given, is used by the bound, and larger gradients
+    are counted.
+
+    Guarantee: regret <= lambda max psi + (sum_t |g_t| |H_t w - G_t| + E) / lambda for every fixed
+    mixture w, where E = sqrt(sum_t |r_t| (|r_t| + 2 sum_s |r_s|)) with r_t the change of p before
+    it is cut off and s the rounds whose turn came between play and turn of t; and never more than
+    lambda max psi + G^2 (3 T / 2 + 2 d_tot) / lambda.
+    Reference: Flaspohler et al., "Online learning with optimism and delay", ICML 2021, section on
+    learning to hint.
+    Differs from the authors' code: any delays; hints are learned in the order of tickets, as far as
+    they are answered; the slope for the largest entry looks at its size, not at its value.
+
+    >>> from belated import Ball, Timeline
+    >>> spec = LearnedHints(Ball(3), strength=20.0, lipschitz=1.0)
+    >>> spec.bound(Timeline.from_delays([0] * 100)).total
+    17.5
+    """
+
+    title = "ODFTRL, learned hints"
+    reference = "Flaspohler et al. 2021"
+    memory = "three vectors per ticket from the oldest open one on"
+    guarantee = "strength max psi + G^2 (3 T/2 + 2 d_tot) / strength, and less with good hints"
+    order = (
+        "any order; hints learn nothing from the oldest open ticket on; a lost answer counts as "
+        "zero"
+    )
+
+    domain: Domain
+    strength: float
+    mirror: Mirror = "euclidean"
+    lipschitz: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        super().__post_init__()
+        check_mirror(self, self.mirror)
+
+    def player(self, seed: int, strict: bool) -> core.LearnedHints:
+        """Return what plays."""
+        setting = self._setting(seed, strict, mirror=self.mirror)
+        return core.LearnedHints(setting, 1.0 / self.strength)
+
+    def _guaranteed(self, timeline: Timeline) -> Bound | None:
+        """lambda max psi + G^2 (3 T / 2 + 2 d_tot) / lambda: no hint is longer than its guess."""
+        return self._regularised(timeline, 1.5, 2.0)

@@ -101,7 +101,7 @@ class Served:
         if verb == "choose":
             return self._products_of_choice(named)
         if self.kind == "Learner":
-            return int(self.state._program.dim)
+            return int(self.state._dim)
         if verb == "predict" and self.kind != "Knobs":
             return len(named["features"]) + self._interactions
         return 1
@@ -401,8 +401,10 @@ def _named(kind: str, event: events.Event) -> _Named:
 
 def _is_open(kind: str, model: Any, ticket: int) -> bool:
     """Tell whether something can still be heard of a ticket in time."""
+    if kind == "Learner":
+        return bool(model.is_open(ticket))
     model = model.model if kind == "Intervals" else model
-    is_open = model._memory.is_open if kind in ("Knobs", "Learner") else model._is_open
+    is_open = model._memory.is_open if kind == "Knobs" else model._is_open
     return bool(is_open(ticket))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ from belated.decisions import Chooser
 from belated.errors import SpecError
 from belated.intervals import Intervals
 from belated.knobs import Knobs
-from belated.learner.keys import Keys
+from belated.learner.keys import Key, Keys
 from belated.learner.learner import Learner
 from belated.linear.model import LinearModel
 from belated.store import of_choosers, of_intervals, of_knobs, of_learners, of_linear, stretches
@@ -78,12 +78,20 @@ class Kind:
         holder, _ = self.holder(model)
         if holder._keys is not None:
             past.keys = dict(holder._keys.given())
-            holder._keys = Keys()
+            _rename(holder, ())
 
     def name_all(self, model: Any, past: Past) -> None:
         """Give the keys of old events to the tickets that can still be answered."""
         holder, alive = self.holder(model)
         pairs = ((key, ticket) for key, ticket in past.keys.items() if ticket in alive)
+        _rename(holder, pairs)
+
+
+def _rename(holder: Any, pairs: Iterable[tuple[Key, int]]) -> None:
+    """Let a model have these keys and no others."""
+    if isinstance(holder, Learner):
+        holder._keys.replace(pairs)
+    else:
         holder._keys = Keys(pairs)
 
 
@@ -115,7 +123,7 @@ KINDS = {
         of_learners.StoredLearner,
         of_learners.apply,
         of_learners.play,
-        lambda model: (model, model._memory.answerable()),
+        lambda model: (model, model._answerable()),
         lambda model: model.spec if model._has_user_parts else None,
     ),
     "LinearModel": Kind(

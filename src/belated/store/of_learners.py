@@ -86,7 +86,7 @@ def answer_out(feedback: Any) -> float | str:
 
 def _answer_in(model: Learner, answer: Any) -> Any:
     array = of.floats_in(answer) if isinstance(answer, str) else np.array([answer])
-    return (lambda point: array) if model._wants_function else array
+    return (lambda point: array) if model._takes_function else array
 
 
 def apply(model: Learner, event: Event) -> None:
@@ -104,7 +104,7 @@ def apply(model: Learner, event: Event) -> None:
 
 def play(model: Learner, event: Event, past: Past) -> None:
     """Do what was done with a learner of another spec; what it has closed is passed over."""
-    if model._wants_function:
+    if model._takes_function:
         raise StoreError(
             f"rebuild: {model.spec.kind} takes functions, and the log has the gradients that they "
             "gave at the points of then"

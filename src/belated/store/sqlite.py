@@ -57,6 +57,7 @@ class SQLite(Tables):
         self._commits = 0  # of one row, by this connection
         self._log = f"{self.path}-wal"
         self._files: dict[str, _File] = {}  # the files that are open, by their paths
+        self._size = 0  # of the database when it was last checked
         self._lock: int | None = _locked(self.path)
         _HERE.add(self)
         try:
@@ -100,7 +101,7 @@ class SQLite(Tables):
         return connection
 
     def check(self) -> None:
-        """Raise ``StoreUnavailable`` if a file of the store was deleted, moved or replaced."""
+        """Raise ``StoreUnavailable`` if a file was deleted, moved, replaced or truncated."""
         for path, opened in self._files.items():
             try:
                 found = os.stat(path)
@@ -108,6 +109,10 @@ class SQLite(Tables):
                 raise StoreUnavailable(f"{path}: {error.strerror}; {_PUT_BACK}") from error
             if (found.st_dev, found.st_ino) != opened:
                 raise StoreUnavailable(f"{path} was replaced by another file; {_PUT_BACK}")
+            if path == str(self.path):  # the database is never vacuumed, so it never shrinks
+                if found.st_size < self._size:
+                    raise StoreUnavailable(f"{path} was truncated; {_PUT_BACK}")
+                self._size = found.st_size
 
     @contextmanager
     def _transaction(self, is_long: bool = False) -> Iterator[Execute]:

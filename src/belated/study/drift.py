@@ -15,7 +15,7 @@ from belated.game import Run
 from belated.learner.program import schedule_of
 from belated.reductions import FirstOrder
 from belated.report import Bars, Section, Series, Table
-from belated.study.games import ball, code_of, game_of, measure
+from belated.study.games import ball, game_of, measure
 from belated.study.paper import paper_learner
 from belated.study.plan import Cell, Opening, Row, Study
 from belated.study.tables import bars, by, listed, mean, percent, quoted, short
@@ -46,7 +46,7 @@ class Drift(Study):
         patterns = _QUICK_PATTERNS if quick else _PATTERNS
         for loss, pattern, seed, base in product(losses, patterns, range(seeds), _BASES):
             yield Cell.of(
-                f"{base}/{code_of(loss)}",
+                f"{base}/{loss}",
                 base=base,
                 loss=loss,
                 pattern=pattern,

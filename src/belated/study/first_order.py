@@ -92,7 +92,6 @@ class FirstOrderRivals(Study):
             for loss, pattern, seed in product(losses, patterns, range(seeds)):
                 for method in _who_can(setting, loss, pattern, quick):
                     yield setting_cell(
-                        loss,
                         setting,
                         method,
                         loss=loss,

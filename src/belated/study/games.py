@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from functools import cache, lru_cache
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -87,20 +87,9 @@ def ball(dim: int) -> Ball:
     return Ball(dim)
 
 
-@cache
-def code_of(loss: str) -> str:
-    """Name the compiled code that losses need; those that differ in numbers only share it.
-
-    >>> code_of("linear") == code_of("linear, noisy")
-    True
-    """
-    family, source = LOSSES[loss](1, 0).compiled().codes
-    return f"family {family}, source {source}"
-
-
-def setting_cell(loss: str, setting: str, method: str, /, **more: Value) -> Cell:
-    """Return the cell of a method in a setting; those that share compiled code are one group."""
-    return Cell.of(f"{setting}/{method}/{code_of(loss)}", setting=setting, method=method, **more)
+def setting_cell(setting: str, method: str, /, **more: Value) -> Cell:
+    """Return the cell of a method in a setting, which together are one group."""
+    return Cell.of(f"{setting}/{method}", setting=setting, method=method, **more)
 
 
 @lru_cache(maxsize=8)

@@ -92,9 +92,7 @@ class Logs(Study):
                 if not _can_play(field[method].in_order, method, log):
                     continue
                 for seed in range(3 if quick else 5):
-                    yield setting_cell(
-                        _LOSSES[setting], setting, method, rounds=log.rounds, log=content, seed=seed
-                    )
+                    yield setting_cell(setting, method, rounds=log.rounds, log=content, seed=seed)
 
     def run(self, cell: Cell) -> dict[str, Any]:
         """Play one game."""

@@ -21,10 +21,10 @@ Row: TypeAlias = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Cell:
-    """One run to be made: plain parameters, and the group of cells that share compiled code.
+    """One run to be made: plain parameters, and the group of cells that belong together.
 
     ``key`` is a digest of the parameters, the same in every process and on every machine. The
-    group only tells the engines what to compile once, and is no part of the key.
+    group only tells the engines what to give to one worker, and is no part of the key.
 
     >>> cell = Cell.of("ours/linear", rounds=1000, seed=0)
     >>> cell["rounds"], cell.key

@@ -10,7 +10,7 @@ from typing import Any
 from belated import bounds
 from belated.report import Lines, Section, Table
 from belated.study.fits import geometric_mean
-from belated.study.games import ball, code_of, game_of, measure
+from belated.study.games import ball, game_of, measure
 from belated.study.layout import regret_figure
 from belated.study.paper import Answer, paper_learner
 from belated.study.plan import Cell, Opening, Row, Study
@@ -39,7 +39,7 @@ class Skipping(Study):
         games = product(_FEEDBACK, _PATTERNS, horizons, range(3 if quick else 8), _WAYS)
         for feedback, pattern, rounds, seed, way in games:
             yield Cell.of(
-                f"{feedback}/{way}/{code_of(_LOSS)}",
+                f"{feedback}/{way}",
                 feedback=feedback,
                 way=way,
                 pattern=pattern,

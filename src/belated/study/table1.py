@@ -144,7 +144,6 @@ def _cell(
     loss: str, dim: int, method: str, pattern: str, rounds: int, wait: int, seed: int
 ) -> Cell:
     return setting_cell(
-        loss,
         _LOSSES[loss],
         method,
         loss=loss,

@@ -42,7 +42,6 @@ class TwoPointFeedback(Study):
         for setting, field in _FIELDS.items():
             for pattern, dim, seed, method in product(patterns, dims, range(seeds), field):
                 yield setting_cell(
-                    PLAIN[setting],
                     setting,
                     method,
                     pattern=pattern,

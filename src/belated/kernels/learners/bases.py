@@ -14,8 +14,6 @@ from belated.kernels.learners.state import State
 from belated.kernels.learners.uses import of_set
 from belated.kernels.slots import code as C
 from belated.kernels.slots import floats as F
-from belated.kernels.slots import ints as N
-from belated.kernels.slots import kinds as K
 
 
 @leaf
@@ -78,16 +76,8 @@ def _settle_in_set(code: Code, s: State, eta: float, normal: bool) -> None:
             put(p, i, (v - inside) * inverse)
 
 
-@leaf
-def _wait_for_projection(code: Code, s: State, eta: float, normal: bool) -> None:
-    s.n[N.WAITING] = 1
-
-
 # Put Pi(v) in the place of v.
-settle = switch(
-    C.DOMAIN,
-    {**dict.fromkeys(SETS.choices("onto"), _settle_in_set), K.USER_SET: _wait_for_projection},
-)
+settle = switch(C.DOMAIN, dict.fromkeys(SETS.choices("onto"), _settle_in_set))
 
 
 @leaf
@@ -137,15 +127,3 @@ def _raise_to_floor(z: Floats, weights: Floats, floor: float) -> None:
         for i in range(z.size):
             z[i] = max(floor, factor * z[i])
             weights[i] = ln(z[i])
-
-
-@leaf
-def wait_for_base(code: Code, s: State, cost: Floats, eta: float, norm: float) -> None:
-    """Leave the step to a user's base."""
-    s.n[N.WAITING] = 1
-
-
-@leaf
-def wait_for_nothing(code: Code, s: State) -> None:
-    """Let a user's base hear of a cost of zero."""
-    s.n[N.WAITING] = 1

@@ -10,18 +10,16 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import NamedTuple
 
 from belated.arrays import Code, Floats, Ints
 from belated.kernels import tickets
 from belated.kernels.jit import entry, leaf
-from belated.kernels.learners import events, feedback, radii, sets, wrappers
+from belated.kernels.learners import events, feedback, radii
 from belated.kernels.learners.state import State, view
 from belated.kernels.learners.steps import step_size
 from belated.kernels.learners.uses import of_all
 from belated.kernels.slots import code as C
 from belated.kernels.slots import ints as N
-from belated.kernels.slots import kinds as K
 from belated.kernels.slots import status as S
 from belated.kernels.slots import table as T
 from belated.kernels.stamps import stamp
@@ -34,20 +32,8 @@ Predict = Callable[[Floats, Ints, Floats], int]
 Observe = Callable[[Floats, Ints, int, Floats], int]
 Peek = Callable[[Floats, Ints, Floats], None]
 Cancel = Callable[[Floats, Ints, int], int]
-Project = Callable[[Floats, float, Floats, Floats, Floats], None]
 Schedule = Callable[[Floats, Ints, Ints, Floats, Floats, Floats], None]
 Run = Callable[[Floats, Ints, Ints, Floats, Floats, int, int], int]
-
-
-class Steps(NamedTuple):
-    """Entries smaller than an event; see ``events`` and ``feedback`` for what each does."""
-
-    make_room: Callable[[Floats, Ints], bool]
-    count_round: Callable[[Floats, Ints], None]
-    give_up_one: Callable[[Floats, Ints], bool]
-    issue: Callable[[Floats, Ints, Floats], int]
-    to_user: Callable[[Floats, Ints, Floats], None]
-    from_user: Callable[[Floats, Ints, Floats], None]
 
 
 def _stamped(code: Code) -> Code:
@@ -204,82 +190,3 @@ def schedule(code: Code) -> Schedule:
                 late_radii[arrival] = radii.radius(of_all(code), s, n[N.ROUNDS])
 
     return entry(schedule, f"void({_STATE}, int64[::1], {_VECTOR}, {_VECTOR}, {_VECTOR})")
-
-
-@functools.cache
-def steps(code: Code) -> Steps:
-    """Return the small entries between which a user's base or projection does its part."""
-    code = _stamped(code)
-
-    def make_room(f: Floats, n: Ints) -> bool:
-        return tickets.has_room(view(f, n))
-
-    def count_round(f: Floats, n: Ints) -> None:
-        wrappers.count_round(of_all(code), view(f, n))
-
-    def give_up_one(f: Floats, n: Ints) -> bool:
-        return events.give_up_one(of_all(code), view(f, n))
-
-    def issue(f: Floats, n: Ints, x: Floats) -> int:
-        return events.issue(of_all(code), view(f, n), vector(x))
-
-    def to_user(f: Floats, n: Ints, out: Floats) -> None:
-        feedback.to_user(of_all(code), view(f, n), vector(out))
-
-    def from_user(f: Floats, n: Ints, given: Floats) -> None:
-        feedback.from_user(of_all(code), view(f, n), vector(given))
-
-    return Steps(
-        entry(make_room, f"boolean({_STATE})"),
-        entry(count_round, f"void({_STATE})"),
-        entry(give_up_one, f"boolean({_STATE})"),
-        entry(issue, f"int64({_STATE}, float64[::1])"),
-        entry(to_user, f"void({_STATE}, float64[::1])"),
-        entry(from_user, f"void({_STATE}, float64[::1])"),
-    )
-
-
-@functools.cache
-def project(domain: int) -> Project:
-    """Return the entry (x, size, origin, low, high) that moves x, in user terms, into a set."""
-    code = (*C.pack({C.DOMAIN: domain}), stamp(__name__))
-
-    def project(x: Floats, size: float, origin: Floats, low: Floats, high: Floats) -> None:
-        if domain == K.BOX:
-            for i in range(x.size):
-                x[i] = min(high[i], max(low[i], x[i]))
-            return
-        y = vector(x)
-        for i in range(y.size):
-            y[i] -= origin[i]
-        a, b = sets.threshold(of_all(code), size, y)
-        for i in range(y.size):
-            y[i] = origin[i] + sets.onto(of_all(code), size, a, b, y[i])
-
-    return entry(project, f"void({_VECTOR}, float64, {_VECTOR}, {_VECTOR}, {_VECTOR})")
-
-
-@functools.cache
-def counting() -> tuple[Callable[[Floats, Ints], int], Cancel]:
-    """Return the entries that only count: one for a prediction, one for the arrival of a ticket."""
-    code = (*C.pack({C.LAGS: 1}), stamp(__name__))
-
-    def count_prediction(f: Floats, n: Ints) -> int:
-        s = view(f, n)
-        if not tickets.has_room(s):
-            return S.FULL
-        tickets.open_ticket(s)
-        return n[N.ROUNDS] - 1
-
-    def count_arrival(f: Floats, n: Ints, ticket: int) -> int:
-        s = view(f, n)
-        found = tickets.locate(s, ticket)
-        if found >= 0:
-            tickets.count_arrival(of_all(code), s, found)
-            s.table[2 * found + 1] = T.DEAD
-        return found
-
-    return (
-        entry(count_prediction, f"int64({_STATE})"),
-        entry(count_arrival, f"int64({_STATE}, int64)"),
-    )

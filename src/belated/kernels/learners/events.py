@@ -42,15 +42,6 @@ from belated.kernels.tickets import (
 
 
 @leaf
-def give_up_one(code: Code, s: State) -> bool:
-    """Give up on the oldest open ticket if it is overdue (Algorithm 3, step 2)."""
-    entry = next_overdue(of_wrapper(code), s)
-    if entry >= 0:
-        give_up(code, s, entry)
-    return entry >= 0
-
-
-@leaf
 def issue(code: Code, s: State, x: Floats) -> int:
     """Issue the next ticket and write its play."""
     if code[C.WRAPPER] != K.UNWRAPPED:
@@ -201,9 +192,6 @@ def count_step(code: Code, s: State, entry: int, cost: Floats, norm: float) -> f
     waiting = count_weight(of_tracking(code), s, open_lags)
     eta = step_size(of_rate(code), s, waiting, norm)
     sum_up(s.f, eta, waiting, norm)
-    if code[C.BASE] == K.USER_BASE:  # leave the cost where a user's base finds it
-        for i in range(s.work.size):
-            s.work[i] = cost[i] if norm > 0.0 else 0.0
     return eta
 
 

@@ -36,34 +36,6 @@ chart = switch(C.CHART, {K.PLAIN: _plain, K.SHIFTED: _shifted, K.SCALED: _scaled
 
 
 @leaf
-def to_user(code: Code, s: State, out: Floats) -> None:
-    """Write what a user's part is asked about: the cost for a base, the point for a projection."""
-    for i in range(s.z.size):
-        if code[C.BASE] != K.USER_BASE:
-            out[i] = chart(code, s, i, s.z[i])
-        elif code[C.CHART] == K.SCALED:
-            out[i] = s.work[i] / s.chart[s.z.size + i]
-        else:
-            out[i] = s.work[i]
-
-
-@leaf
-def from_user(code: Code, s: State, given: Floats) -> None:
-    """Take the point that a user's part gave, moving it into the chart."""
-    k = s.z.size
-    for i in range(k):
-        y = given[i]
-        if code[C.CHART] != K.PLAIN:
-            y -= s.chart[i]
-        if code[C.CHART] == K.SCALED:
-            y /= s.chart[k + i]
-        if code[C.BASE] == K.PFTRL:  # p = (v - z) / eta, as in any P-FTRL step
-            s.p[i] = (s.z[i] - y) * (1.0 / s.f[F.ETA])
-        s.z[i] = y
-    s.n[N.WAITING] = 0
-
-
-@leaf
 def _play_point(code: Code, s: State, ticket: int, x: Floats) -> None:
     z = s.z
     for i in range(z.size):

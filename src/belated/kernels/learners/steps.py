@@ -11,29 +11,20 @@ from belated.kernels.learners.bases import (
     largest_entry,
     omd_step,
     pftrl_step,
-    wait_for_base,
-    wait_for_nothing,
 )
 from belated.kernels.learners.rates import RATES
 from belated.kernels.parts import Part, Parts
 from belated.kernels.slots import code as C
 from belated.kernels.slots import kinds as K
 
-# ``step``: z_{n+1} out of z_n, a cost, a step size and the norm of the cost; what a user must do is
-# left waiting. ``norm``: the dual norm of a cost. ``hear_nothing``: what a cost of zero does to a
-# base that hears of it.
+# ``step``: z_{n+1} out of z_n, a cost, a step size and the norm of the cost. ``norm``: the dual
+# norm of a cost. ``hear_nothing``: what a cost of zero does to a base that hears of it.
 BASES = Parts(
     "base",
     Part("PFTRL", K.PFTRL, step=pftrl_step, norm=euclidean_norm),
     Part("OMD", K.OMD, step=omd_step, norm=euclidean_norm),
     Part("OMD, entropy", K.ENTROPY, step=entropy_step, norm=largest_entry),
-    Part(
-        "a user's base",
-        K.USER_BASE,
-        step=wait_for_base,
-        norm=euclidean_norm,
-        hear_nothing=wait_for_nothing,
-    ),
+    Part("a user's base", K.USER_BASE),  # in the core only
     Part(
         "Portfolio",
         4,

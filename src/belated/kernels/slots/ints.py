@@ -29,11 +29,10 @@ HEAD = 20  # entries before this one are not open
 SPARSE = 21  # entries left by the last squeeze; later ones belong to consecutive tickets ...
 OFFSET = 22  # ... ticket t having entry t + OFFSET
 CALM = 23  # before this many rounds nothing can be overdue
-WAITING = 24  # 1 while a step waits for a user's base or projection
 APPLIED = 24  # of a linear model: 1 more than the predictions when answers were applied, that may
 # be taken back
-LAG = 25  # what such a base is told: dual delay of the newest arrival ...
-OPEN_LAGS = 26  # ... and its dual backlog
+LAG = 25  # dual delay of the newest arrival ...
+OPEN_LAGS = 26  # ... and its dual backlog, where they are looked at
 CAPACITY = 27  # entries that the table has room for
 KEEP = 28  # floats kept per entry
 COPY_F = 29  # floats of one copy, for methods that keep copies; block 0 is a fresh one

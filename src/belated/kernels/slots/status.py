@@ -2,6 +2,18 @@
 
 from __future__ import annotations
 
-USED, DROPPED, UNKNOWN, CLOSED, BAD, TOO_LARGE, FULL = 1, 0, -1, -2, -3, -4, -5
-OUT_OF_ORDER = -6  # the method needs answers in order
-FORGOTTEN = -7  # given up on, or closed otherwise, so long ago that nobody knows any more
+from belated.refusals import BAD, CLOSED, FORGOTTEN, FULL, OUT_OF_ORDER, TOO_LARGE, UNKNOWN
+
+__all__ = [
+    "BAD",
+    "CLOSED",
+    "DROPPED",
+    "FORGOTTEN",
+    "FULL",
+    "OUT_OF_ORDER",
+    "TOO_LARGE",
+    "UNKNOWN",
+    "USED",
+]
+
+USED, DROPPED = 1, 0

@@ -1,0 +1,88 @@
+"""Compiles ``belated.core``; everything else is in pyproject.toml.
+
+Every module of the core is one extension. Without a working C compiler the installation succeeds
+and the core runs interpreted; ``BELATED_REQUIRE_COMPILED=1`` makes that an error.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+
+CORE = Path("src/belated/core")
+UNITS = sorted(path.stem for path in CORE.glob("*.py") if not path.stem.startswith("_"))
+DIRECTIVES = {
+    "language_level": 3,
+    "auto_pickle": False,
+    "boundscheck": False,
+    "wraparound": False,
+    "initializedcheck": False,
+    "cdivision": True,
+}
+# No fast-math and no contraction: compiled and interpreted results are the same bits.
+UNIX_FLAGS = ["-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"]
+WINDOWS_FLAGS = ["/O2", "/fp:precise"]
+WORKERS = os.cpu_count() or 1
+BUILD = Path("build/c")
+
+
+class BuildCore(build_ext):  # type: ignore[misc]
+    """Builds units in parallel, and goes on without those that cannot be compiled."""
+
+    def finalize_options(self) -> None:
+        """Compile as many units at a time as there are processors."""
+        super().finalize_options()
+        self.parallel = WORKERS
+
+    def build_extensions(self) -> None:
+        """Choose the flags of the compiler."""
+        flags = WINDOWS_FLAGS if self.compiler.compiler_type == "msvc" else UNIX_FLAGS
+        for extension in self.extensions:
+            extension.extra_compile_args = flags
+        super().build_extensions()
+
+    def build_extension(self, extension: Extension) -> None:
+        """Build a unit; without it the core runs interpreted, unless that is not allowed."""
+        try:
+            super().build_extension(extension)
+        except Exception as error:
+            if os.environ.get("BELATED_REQUIRE_COMPILED") == "1":
+                raise
+            print(f"belated: {extension.name} is not compiled ({error})", file=sys.stderr)
+
+
+def is_older(path: Path) -> bool:
+    """Tell whether a file was made before this one, whose directives it may not have."""
+    return path.stat().st_mtime < Path(__file__).stat().st_mtime
+
+
+def extensions() -> list[Extension]:
+    """Return the units, translated to C."""
+    import numpy
+
+    units = [
+        Extension(
+            f"belated.core.{unit}",
+            [str(CORE / f"{unit}.py")],
+            include_dirs=[numpy.get_include()],
+            define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")],
+            optional=os.environ.get("BELATED_REQUIRE_COMPILED") != "1",
+        )
+        for unit in UNITS
+    ]
+    found = cythonize(
+        units,
+        nthreads=WORKERS,
+        build_dir=str(BUILD),
+        force=any(is_older(unit) for unit in BUILD.rglob("*.c")),
+        include_path=["src"],
+        compiler_directives=DIRECTIVES,
+    )
+    return list(found)
+
+
+if __name__ == "__main__":
+    setup(ext_modules=extensions(), cmdclass={"build_ext": BuildCore})

@@ -1,0 +1,145 @@
+"""Random numbers as pure functions of (seed, ticket), so that an open ticket stores none.
+
+Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", 2011)
+maps a counter and a key to four 32-bit words. The key is the seed, the counter is (block, stream,
+ticket), and the words go through Marsaglia's polar method into normals, whose normalised vector is
+uniform on the sphere. Exploration has stream 0; other users have streams of their own.
+"""
+
+from __future__ import annotations
+
+import cython
+
+if cython.compiled:
+    from cython.cimports.belated.core.numerics import dot, ln
+    from cython.cimports.libc.math import sqrt
+else:
+    from math import sqrt
+
+    from belated.core.numerics import dot, ln
+
+MASK = cython.declare(cython.ulonglong, 0xFFFFFFFF)
+LEFT = cython.declare(cython.ulonglong, 0xD2511F53)
+RIGHT = cython.declare(cython.ulonglong, 0xCD9E8D57)
+WEYL = cython.declare(cython.ulonglong, 0x9E3779B9)
+OTHER_WEYL = cython.declare(cython.ulonglong, 0xBB67AE85)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def philox(
+    block: cython.ulonglong,
+    stream: cython.ulonglong,
+    t: cython.ulonglong,
+    seed: cython.ulonglong,
+    words: cython.p_longlong,
+) -> cython.void:
+    """Write the four words for a counter and a key.
+
+    Products wrap in 64 bits when compiled and grow when interpreted; masked halves are the same.
+    """
+    c0: cython.ulonglong = block
+    c1: cython.ulonglong = stream
+    c2: cython.ulonglong = t & MASK
+    c3: cython.ulonglong = (t >> 32) & MASK
+    k0: cython.ulonglong = seed & MASK
+    k1: cython.ulonglong = seed >> 32
+    left: cython.ulonglong
+    right: cython.ulonglong
+    mask: cython.ulonglong = MASK  # local copies stay in registers
+    left_factor: cython.ulonglong = LEFT
+    right_factor: cython.ulonglong = RIGHT
+    left_key: cython.ulonglong = WEYL
+    right_key: cython.ulonglong = OTHER_WEYL
+    i: cython.int
+    for i in range(10):
+        left = left_factor * c0
+        right = right_factor * c2
+        c0 = ((right >> 32) & mask) ^ c1 ^ k0
+        c2 = ((left >> 32) & mask) ^ c3 ^ k1
+        c1 = right & mask
+        c3 = left & mask
+        k0 = (k0 + left_key) & mask
+        k1 = (k1 + right_key) & mask
+    words[0] = c0
+    words[1] = c1
+    words[2] = c2
+    words[3] = c3
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def place_normals(
+    u: cython.p_double,
+    size: cython.Py_ssize_t,
+    filled: cython.Py_ssize_t,
+    first: cython.longlong,
+    second: cython.longlong,
+) -> cython.Py_ssize_t:
+    """Append the two normals of a pair of words (polar method); return how many are filled."""
+    x: cython.double = (first + 0.5) * 4.656612873077393e-10 - 1.0  # (w + 1/2) 2^-31 - 1
+    y: cython.double = (second + 0.5) * 4.656612873077393e-10 - 1.0
+    s: cython.double = x * x + y * y
+    if s >= 1.0 or filled >= size:
+        return filled
+    factor: cython.double = sqrt(-2.0 * ln(s) / s)
+    u[filled] = x * factor
+    if filled + 1 < size:
+        u[filled + 1] = y * factor
+    return filled + 2
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def unit_vector(
+    u: cython.p_double,
+    size: cython.Py_ssize_t,
+    stream: cython.ulonglong,
+    t: cython.ulonglong,
+    seed: cython.ulonglong,
+) -> cython.void:
+    """Fill u with the unit vector number t of a stream."""
+    block: cython.ulonglong = 0
+    filled: cython.Py_ssize_t = 0
+    i: cython.Py_ssize_t
+    words: cython.longlong[4]
+    if not cython.compiled:
+        words = [0] * 4
+    while filled < size:
+        philox(block, stream, t, seed, words)
+        filled = place_normals(u, size, filled, words[0], words[1])
+        filled = place_normals(u, size, filled, words[2], words[3])
+        block += 1
+    inverse: cython.double = 1.0 / sqrt(dot(u, u, size))
+    for i in range(size):
+        u[i] *= inverse
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def uniform(stream: cython.ulonglong, t: cython.ulonglong, seed: cython.ulonglong) -> cython.double:
+    """Return number t of a stream, uniform on (0, 1] in steps of 2^-53."""
+    words: cython.longlong[4]
+    if not cython.compiled:
+        words = [0] * 4
+    philox(0, stream, t, seed, words)
+    return ((words[0] << 21) + (words[1] >> 11) + 1) * 1.1102230246251565e-16
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def word_share(
+    stream: cython.ulonglong, t: cython.ulonglong, seed: cython.ulonglong
+) -> cython.double:
+    """Return number t of a stream, uniform on (0, 1): (w + 1/2) 2^-32 for one random word w."""
+    words: cython.longlong[4]
+    if not cython.compiled:
+        words = [0] * 4
+    philox(0, stream, t, seed, words)
+    return (words[0] + 0.5) * 2.3283064365386963e-10

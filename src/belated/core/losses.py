@@ -1,0 +1,306 @@
+# cython: infer_types=True
+"""Losses f_t of games: the function of a_t, b_t and x; ``sources`` has a_t and b_t.
+
+``draw`` names the round, then ``value`` and ``gradient`` are those of f_t, at any points.
+``losses.pxd`` has the types.
+"""
+
+from __future__ import annotations
+
+import cython
+import numpy as np
+
+if cython.compiled:
+    from cython.cimports.cpython.exc import PyErr_CheckSignals
+else:
+    from math import fabs
+
+    from belated.core.memory import floats_at
+    from belated.core.numerics import dot, exp, ln, squared_distance
+
+PART = 4096  # rounds that are added up on their own first, so that long sums keep their digits
+
+
+class Loss:
+    """A sequence of losses."""
+
+    def __init__(self, source):
+        self.source, self.dim, self.is_custom = source, source.dim, False
+
+    @property
+    def is_adaptive(self):
+        """Whether a_t is chosen after seeing the play."""
+        return self.source is not None and self.source.is_adaptive
+
+    # --- One round -------------------------------------------------------------------------------
+
+    def draw(self, t, x):
+        """Go to round t; x is the play."""
+        self.source.draw(t, x)
+        return 0
+
+    def value(self, x):
+        """Return f_t(x)."""
+        return 0.0
+
+    def gradient(self, x, out):
+        """Write a (sub)gradient of f_t at x."""
+        return 0
+
+    def both(self, x, out):
+        """Write a gradient and return f_t(x)."""
+        self.gradient(x, out)
+        return self.value(x)
+
+    def coefficients(self, out):
+        """Write (b, c) of f_t = <b, x> + (c / 2) |x|^2, for losses that are such."""
+
+    # --- Many rounds -----------------------------------------------------------------------------
+
+    def single(self, t, x):
+        """Return f_t(x) and its gradient."""
+        out = np.empty(self.dim)
+        self.draw(t, floats_at(x))
+        return self.both(floats_at(x), floats_at(out)), out
+
+    def rows(self, start, stop):
+        """Return the vectors and targets of rounds."""
+        vectors, targets = np.empty((stop - start, self.dim)), np.empty(stop - start)
+        x = np.zeros(self.dim)
+        to: cython.p_double = floats_at(vectors)
+        t: cython.longlong
+        for t in range(stop - start):
+            self.draw(start + t, floats_at(x))
+            targets[t] = self.source.b
+            for i in range(self.dim):
+                to[t * self.dim + i] = self.source.a[i]
+        return vectors, targets
+
+    def total(self, x, rounds):
+        """Return the sums of f_t(x) and of its gradients over t < rounds."""
+        sums, step, gradients = np.zeros(self.dim), np.empty(self.dim), np.zeros(self.dim)
+        value: cython.double = 0.0
+        some: cython.double
+        first: cython.longlong
+        stop: cython.longlong
+        point: cython.p_double = floats_at(x)
+        room: cython.p_double = floats_at(step)
+        to: cython.p_double = floats_at(sums)
+        for first in range(0, rounds, PART):
+            stop = min(first + PART, rounds)
+            with cython.nogil:
+                some = self.add_part(first, stop, point, room, to)
+            value += some
+            gradients += sums
+            sums[:] = 0.0
+            if cython.compiled:
+                PyErr_CheckSignals()
+        return value, gradients
+
+    def add_part(self, first, stop, x, step, out):
+        """Return the sum of values of some rounds, and add their gradients."""
+        value = 0.0
+        for t in range(first, stop):
+            self.draw(t, x)
+            value += self.both(x, step)
+            for i in range(self.dim):
+                out[i] += step[i]
+        return value
+
+    def curve(self, x, marks):
+        """Return the sum of f_t(x) over t < mark for ascending marks, as ``total`` has it."""
+        out = np.empty(len(marks))
+        value: cython.double = 0.0
+        some: cython.double = 0.0
+        t: cython.longlong = 0
+        stop: cython.longlong
+        mark: cython.longlong
+        point: cython.p_double = floats_at(x)
+        for place, mark in enumerate(marks.tolist()):
+            while t < mark:
+                stop = min(mark, t - t % PART + PART)
+                with cython.nogil:
+                    some = self.add_values(t, stop, point, some)
+                t = stop
+                if t % PART == 0:
+                    value += some
+                    some = 0.0
+                if cython.compiled:
+                    PyErr_CheckSignals()
+            out[place] = value + some
+        return out
+
+    def add_values(self, first, stop, x, value):
+        """Add the values of some rounds to a sum and return it."""
+        for t in range(first, stop):
+            self.draw(t, x)
+            value += self.value(x)
+        return value
+
+
+class Linear(Loss):
+    """f_t(x) = <a_t, x>."""
+
+    def value(self, x):
+        return dot(self.source.a, x, self.dim)
+
+    def gradient(self, x, out):
+        for i in range(self.dim):
+            out[i] = self.source.a[i]
+        return 0
+
+    def coefficients(self, out):
+        """(b, c) = (a, 0)."""
+        for i in range(self.dim):
+            out[i] = self.source.a[i]
+        out[self.dim] = 0.0
+
+
+class Quadratic(Loss):
+    """f_t(x) = (lambda / 2) |x - a_t|^2."""
+
+    def __init__(self, source, curvature):
+        Loss.__init__(self, source)
+        self.curvature = curvature
+
+    def value(self, x):
+        return 0.5 * self.curvature * squared_distance(self.source.a, x, self.dim)
+
+    def gradient(self, x, out):
+        for i in range(self.dim):
+            out[i] = self.curvature * (x[i] - self.source.a[i])
+        return 0
+
+    def both(self, x, out):
+        """In one pass, with the sums of ``squared_distance``."""
+        a, curvature = self.source.a, self.curvature
+        p = q = r = s = 0.0
+        whole = self.dim & -4
+        for i in range(0, whole, 4):
+            d, e, f, g = x[i] - a[i], x[i + 1] - a[i + 1], x[i + 2] - a[i + 2], x[i + 3] - a[i + 3]
+            out[i], out[i + 1] = curvature * d, curvature * e
+            out[i + 2], out[i + 3] = curvature * f, curvature * g
+            p += d * d
+            q += e * e
+            r += f * f
+            s += g * g
+        for i in range(whole, self.dim):
+            d = x[i] - a[i]
+            out[i] = curvature * d
+            p += d * d
+        return 0.5 * curvature * ((p + q) + (r + s))
+
+    def coefficients(self, out):
+        """(b, c) = (-lambda a, lambda)."""
+        for i in range(self.dim):
+            out[i] = -self.curvature * self.source.a[i]
+        out[self.dim] = self.curvature
+
+
+class OfProduct(Loss):
+    """f_t(x) is a function of <a_t, x>, whose ``slope`` times a_t is the gradient."""
+
+    def of(self, product):
+        """Return f_t where <a_t, x> is this."""
+        return 0.0
+
+    def slope(self, product):
+        """Return the derivative there; 0 at a kink."""
+        return 0.0
+
+    def value(self, x):
+        return self.of(dot(self.source.a, x, self.dim))
+
+    def gradient(self, x, out):
+        slope = self.slope(dot(self.source.a, x, self.dim))
+        for i in range(self.dim):
+            out[i] = slope * self.source.a[i]
+        return 0
+
+    def both(self, x, out):
+        product = dot(self.source.a, x, self.dim)
+        slope = self.slope(product)
+        for i in range(self.dim):
+            out[i] = slope * self.source.a[i]
+        return self.of(product)
+
+
+class Absolute(OfProduct):
+    """f_t(x) = |<a_t, x> - b_t|."""
+
+    def of(self, product):
+        return fabs(product - self.source.b)
+
+    def slope(self, product):
+        rest = product - self.source.b
+        return 1.0 if rest > 0.0 else -1.0 if rest < 0.0 else 0.0
+
+
+class Squared(OfProduct):
+    """f_t(x) = (<a_t, x> - b_t)^2 / 2."""
+
+    def of(self, product):
+        rest = product - self.source.b
+        return 0.5 * rest * rest
+
+    def slope(self, product):
+        return product - self.source.b
+
+
+class Logistic(OfProduct):
+    """f_t(x) = ln(1 + exp(-b_t <a_t, x>)), b_t = 1 or -1."""
+
+    def of(self, product):
+        """max(0, -margin) + ln(1 + e^-|margin|), which never overflows."""
+        margin = self.source.b * product
+        e = exp(-fabs(margin))
+        one_plus = 1.0 + e  # its rounding is divided out
+        tail = e if one_plus == 1.0 else ln(one_plus) * (e / (one_plus - 1.0))
+        return (-margin if margin < 0.0 else 0.0) + tail
+
+    def slope(self, product):
+        """-b / (1 + e^margin)."""
+        margin = self.source.b * product
+        e = exp(-fabs(margin))
+        return -self.source.b * ((1.0 if margin < 0.0 else e) / (1.0 + e))
+
+
+class Hinge(OfProduct):
+    """f_t(x) = max(0, 1 - b_t <a_t, x>), b_t = 1 or -1."""
+
+    def of(self, product):
+        rest = 1.0 - self.source.b * product
+        return rest if rest > 0.0 else 0.0
+
+    def slope(self, product):
+        return -self.source.b if self.source.b * product < 1.0 else 0.0
+
+
+class UserLoss(Loss):
+    """Python functions value(t, x) and gradient(t, x), which get copies of x and may raise."""
+
+    def __init__(self, dim, value, gradient):
+        self.dim, self.value_of, self.gradient_of = dim, value, gradient
+        self.source, self.is_custom, self.t = None, True, 0
+
+    def draw(self, t, x):
+        self.t = t
+        return 0
+
+    def value(self, x):
+        return self.value_of(self.t, self.copy_of(x))
+
+    def gradient(self, x, out):
+        found = self.gradient_of(self.t, self.copy_of(x))
+        given: cython.p_double = floats_at(found)
+        for i in range(self.dim):
+            out[i] = given[i]
+        return 0
+
+    def copy_of(self, x):
+        """Return a point as an array of its own."""
+        point = np.empty(self.dim)
+        to: cython.p_double = floats_at(point)
+        for i in range(self.dim):
+            to[i] = x[i]
+        return point

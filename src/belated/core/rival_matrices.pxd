@@ -1,0 +1,49 @@
+from libc.math cimport fabs, sqrt
+
+from belated.core.learner cimport Learner
+from belated.core.memory cimport floats_at, part
+from belated.core.numerics cimport dot, ln, norm
+from belated.core.player cimport Player
+from belated.core.rival cimport SLACK, Method
+from belated.core.tickets cimport BAD, FULL, TOO_LARGE, USED, Tickets
+
+cdef void times(double* matrix, double* v, double* out, Py_ssize_t k) noexcept nogil
+cdef void add_outer(double* matrix, double* v, double scale, Py_ssize_t k) noexcept nogil
+cdef void invert_sum(double* matrix, double scale, double ridge, double* inverse, Py_ssize_t k) noexcept nogil
+
+cdef class DelayedONS(Method):
+    cdef double beta, least, diameter
+    cdef bint is_simplex
+    cdef public double ridge
+    cdef public long long backlogs, oldest, updates
+    cdef public object slopes, matrix, inverse
+    cdef object arrays
+    cdef double* b
+    cdef double* m
+    cdef double* p
+    cdef double* y
+    cdef double* v
+    cdef double next_ridge(self) noexcept nogil
+    cdef void solve(self) noexcept nogil
+    cdef bint is_inside(self) noexcept nogil
+    cdef void descend_to_leader(self) noexcept nogil
+    cdef void step_to_leader(self, double bend) noexcept nogil
+
+cdef class VAW(Player):
+    cdef double magnitude, growth, least
+    cdef public double ridge, drift, widths, squares
+    cdef public long long updates
+    cdef public object sums, matrix, inverse
+    cdef object rows_array, work_array
+    cdef long long first
+    cdef double* b
+    cdef double* m
+    cdef double* p
+    cdef double* work
+    cdef double* rows
+    cdef void raise_ridge(self) noexcept nogil
+    cdef void end_waiting(self, long long entry) noexcept nogil
+
+cdef class Regression(Learner):
+    cdef readonly VAW _model
+    cdef object forecast

@@ -1,0 +1,414 @@
+"""Convex sets with their Euclidean projections, and the charts that they are seen in.
+
+Learners work in a chart: x = shift + scale * y, coordinate by coordinate. Sets are centred there as
+their specs say, and a box is [-1, 1]^dim.
+
+Levels of projections are counted from the largest entry, so that a huge step loses no digits: what
+stays in the set is within 1 (or the radius) of it.
+"""
+
+from __future__ import annotations
+
+import cython
+import numpy as np
+
+from belated.core.component import SLACK
+from belated.validation import checked_point
+
+if cython.compiled:
+    from cython.cimports.belated.core.component import Component
+    from cython.cimports.belated.core.memory import floats_at
+    from cython.cimports.belated.core.numerics import dot, norm, scaled_norm
+    from cython.cimports.libc.math import fabs, sqrt
+else:
+    from math import fabs, sqrt
+
+    from belated.core.component import Component
+    from belated.core.memory import floats_at
+    from belated.core.numerics import dot, norm, scaled_norm
+
+INFINITY = cython.declare(cython.double, float("inf"))
+MOST_SQUARES = cython.declare(cython.double, 1e300)  # beyond it a sum of squares may overflow
+DOWN = cython.declare(cython.double, 2.0**-600)
+
+
+# --- Charts --------------------------------------------------------------------------------------
+
+
+@cython.cclass
+class Chart(Component):
+    """x = y."""
+
+    def __init__(self, dim: int):
+        self.dim = dim
+
+    def seen(self, x):
+        """Return the array y for an array x."""
+        y = np.empty(self.dim)
+        self.from_user(floats_at(np.ascontiguousarray(x, dtype=np.float64)), floats_at(y))
+        return y
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def to_user(self, y: cython.p_double, x: cython.p_double) -> cython.void:
+        """Write x for a point y."""
+        i: cython.Py_ssize_t
+        for i in range(self.dim):
+            x[i] = y[i]
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def from_user(self, x: cython.p_double, y: cython.p_double) -> cython.void:
+        """Write y for a point x."""
+        i: cython.Py_ssize_t
+        for i in range(self.dim):
+            y[i] = x[i]
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def scale_gradient(self, gradient: cython.p_double, work: cython.p_double) -> cython.p_double:
+        """Return the gradient by y for one by x: itself, or ``work`` where that holds it."""
+        return gradient
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def unscale_cost(self, cost: cython.p_double, out: cython.p_double) -> cython.void:
+        """Write the gradient by x for one by y."""
+        i: cython.Py_ssize_t
+        for i in range(self.dim):
+            out[i] = cost[i]
+
+
+@cython.cclass
+class Shift(Chart):
+    """x = shift + y."""
+
+    shift_array: object
+    shift: cython.p_double
+
+    def __init__(self, shift):
+        self.dim = len(shift)
+        self.shift_array = np.array(shift, dtype=np.float64)
+        self.shift = floats_at(self.shift_array)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def to_user(self, y: cython.p_double, x: cython.p_double) -> cython.void:
+        i: cython.Py_ssize_t
+        for i in range(self.dim):
+            x[i] = self.shift[i] + y[i]
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def from_user(self, x: cython.p_double, y: cython.p_double) -> cython.void:
+        i: cython.Py_ssize_t
+        for i in range(self.dim):
+            y[i] = x[i] - self.shift[i]
+
+
+@cython.cclass
+class Scale(Chart):
+    """x = shift + scale * y, clipped to [low, high], which rounding must not leave."""
+
+    arrays: object
+    shift: cython.p_double
+    scale: cython.p_double
+    low: cython.p_double
+    high: cython.p_double
+
+    def __init__(self, shift, scale, low, high):
+        self.dim = len(shift)
+        self.arrays = np.array([shift, scale, low, high], dtype=np.float64)
+        self.shift, self.scale = floats_at(self.arrays[0]), floats_at(self.arrays[1])
+        self.low, self.high = floats_at(self.arrays[2]), floats_at(self.arrays[3])
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def to_user(self, y: cython.p_double, x: cython.p_double) -> cython.void:
+        value: cython.double
+        i: cython.Py_ssize_t
+        for i in range(self.dim):
+            value = self.shift[i] + self.scale[i] * y[i]
+            value = value if value > self.low[i] else self.low[i]
+            x[i] = value if value < self.high[i] else self.high[i]
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def from_user(self, x: cython.p_double, y: cython.p_double) -> cython.void:
+        i: cython.Py_ssize_t
+        for i in range(self.dim):
+            y[i] = (x[i] - self.shift[i]) / self.scale[i]
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def scale_gradient(self, gradient: cython.p_double, work: cython.p_double) -> cython.p_double:
+        i: cython.Py_ssize_t
+        for i in range(self.dim):
+            work[i] = self.scale[i] * gradient[i]
+        return work
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def unscale_cost(self, cost: cython.p_double, out: cython.p_double) -> cython.void:
+        i: cython.Py_ssize_t
+        for i in range(self.dim):
+            out[i] = cost[i] / self.scale[i]
+
+
+# --- Sets ----------------------------------------------------------------------------------------
+
+
+@cython.cclass
+class Domain(Component):
+    """A closed convex set in its chart."""
+
+    def __init__(self, dim: int):
+        self.dim = dim
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1, check=False)
+    def project(self, v: cython.p_double, z: cython.p_double) -> cython.int:
+        """Write the point of the set nearest to v to z, which is another vector."""
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def corner(self, g: cython.p_double, v: cython.p_double) -> cython.void:
+        """Write the point of the set with the least <g, v> to v."""
+
+    def nearest(self, point):
+        """Return the point of the set nearest to an array."""
+        found = np.empty(self.dim)
+        self.project(floats_at(np.ascontiguousarray(point, dtype=np.float64)), floats_at(found))
+        return found
+
+    def contains(self, points):
+        """Tell whether points, one per row, are in the set but for rounding."""
+        return True
+
+
+@cython.cclass
+class Ball(Domain):
+    """{|z| <= radius}: the nearest point is v min(1, radius / |v|)."""
+
+    radius: cython.double
+
+    def __init__(self, dim: int, radius: float):
+        self.dim, self.radius = dim, radius
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1, check=False)
+    def project(self, v: cython.p_double, z: cython.p_double) -> cython.int:
+        squares: cython.double = dot(v, v, self.dim)
+        scale: cython.double = 1.0
+        norm: cython.double
+        if squares <= MOST_SQUARES:
+            norm = sqrt(squares)
+        else:
+            scale = DOWN
+            norm = scaled_norm(v, self.dim, DOWN)
+        factor: cython.double = self.radius / norm if norm > scale * self.radius else 1.0
+        i: cython.Py_ssize_t
+        for i in range(self.dim):
+            z[i] = factor * (scale * v[i])
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def corner(self, g: cython.p_double, v: cython.p_double) -> cython.void:
+        length: cython.double = norm(g, self.dim)
+        i: cython.Py_ssize_t
+        for i in range(self.dim):
+            v[i] = -self.radius * (g[i] / length) if length > 0.0 else 0.0
+
+    def contains(self, points):
+        squares = (points * points).sum(axis=-1)
+        return bool((squares <= (self.radius * (1.0 + SLACK)) ** 2).all())
+
+
+@cython.cclass
+class Box(Domain):
+    """[-1, 1]^dim: the nearest point is v, clipped."""
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1, check=False)
+    def project(self, v: cython.p_double, z: cython.p_double) -> cython.int:
+        value: cython.double
+        i: cython.Py_ssize_t
+        for i in range(self.dim):
+            value = v[i] if v[i] > -1.0 else -1.0
+            z[i] = value if value < 1.0 else 1.0
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def corner(self, g: cython.p_double, v: cython.p_double) -> cython.void:
+        i: cython.Py_ssize_t
+        for i in range(self.dim):
+            v[i] = -1.0 if g[i] > 0.0 else 1.0
+
+    def contains(self, points):
+        return bool((abs(points) <= 1.0 + SLACK).all())
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def water_level(
+    v: cython.p_double,
+    n: cython.Py_ssize_t,
+    absolute: cython.bint,
+    top: cython.double,
+    floor: cython.double,
+    mass: cython.double,
+) -> cython.double:
+    """Return tau with sum_i max(0, w_i - tau) = mass, w_i = v_i (or |v_i|) - top - floor.
+
+    Michelot's method: average over the coordinates still above the level until none drops out. The
+    level only rises, so it ends after at most n passes, usually a few; no sorting, no memory.
+    """
+    level: cython.double = -INFINITY
+    count: cython.Py_ssize_t = n + 1
+    higher: cython.Py_ssize_t
+    total: cython.double
+    w: cython.double
+    i: cython.Py_ssize_t
+    while True:
+        total = 0.0
+        higher = 0
+        for i in range(n):
+            w = (fabs(v[i]) if absolute else v[i]) - top - floor
+            if w > level:
+                total += w
+                higher += 1
+        if higher >= count or higher == 0:
+            return level
+        count = higher
+        level = (total - mass) / higher
+        if level < -floor - mass:  # a sum may overflow, not the level
+            level = -floor - mass
+
+
+@cython.cclass
+class Simplex(Domain):
+    """{z_i >= floor, sum z = 1}: the nearest point is max(floor, v_i - tau), tau by its sum."""
+
+    floor = cython.declare(cython.double, visibility="readonly")
+
+    def __init__(self, dim: int, floor: float):
+        self.dim, self.floor = dim, floor
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1, check=False)
+    def project(self, v: cython.p_double, z: cython.p_double) -> cython.int:
+        top: cython.double = v[0]
+        value: cython.double
+        i: cython.Py_ssize_t
+        for i in range(self.dim):
+            top = v[i] if v[i] > top else top
+        level: cython.double = water_level(
+            v, self.dim, False, top, self.floor, 1.0 - self.dim * self.floor
+        )
+        for i in range(self.dim):
+            value = (v[i] - top) - level
+            z[i] = value if value > self.floor else self.floor
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def corner(self, g: cython.p_double, v: cython.p_double) -> cython.void:
+        best: cython.Py_ssize_t = 0
+        i: cython.Py_ssize_t
+        for i in range(self.dim):
+            best = i if g[i] < g[best] else best
+            v[i] = self.floor
+        v[best] = 1.0 - (self.dim - 1) * self.floor
+
+    def contains(self, points):
+        has_sum = (abs(points.sum(axis=-1) - 1.0) <= SLACK).all()
+        return bool(has_sum and (points >= self.floor - SLACK).all())
+
+
+@cython.cclass
+class L1Ball(Domain):
+    """{sum |z_i| <= radius}: the nearest point is sign(v_i) max(0, |v_i| - tau), tau by its sum."""
+
+    radius: cython.double
+
+    def __init__(self, dim: int, radius: float):
+        self.dim, self.radius = dim, radius
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1, check=False)
+    def project(self, v: cython.p_double, z: cython.p_double) -> cython.int:
+        total: cython.double = 0.0
+        top: cython.double = 0.0
+        level: cython.double = 0.0
+        height: cython.double
+        i: cython.Py_ssize_t
+        for i in range(self.dim):
+            total += fabs(v[i])
+            top = fabs(v[i]) if fabs(v[i]) > top else top
+        if total <= self.radius:
+            top = 0.0
+        else:
+            level = water_level(v, self.dim, True, top, 0.0, self.radius)
+        for i in range(self.dim):
+            height = (fabs(v[i]) - top) - level
+            height = height if height > 0.0 else 0.0
+            z[i] = height if v[i] > 0.0 else -height
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def corner(self, g: cython.p_double, v: cython.p_double) -> cython.void:
+        largest: cython.Py_ssize_t = 0
+        i: cython.Py_ssize_t
+        for i in range(self.dim):
+            largest = i if fabs(g[i]) > fabs(g[largest]) else largest
+            v[i] = 0.0
+        v[largest] = -self.radius if g[largest] > 0.0 else self.radius
+
+    def contains(self, points):
+        return bool((abs(points).sum(axis=-1) <= self.radius * (1.0 + SLACK)).all())
+
+
+@cython.cclass
+class UserSet(Domain):
+    """A set whose projection is a Python function of x."""
+
+    function: object
+    chart: Chart
+
+    def __init__(self, dim: int, project, chart: Chart):
+        self.dim, self.function, self.chart = dim, project, chart
+
+    @cython.cfunc
+    @cython.with_gil
+    @cython.exceptval(-1, check=False)
+    def project(self, v: cython.p_double, z: cython.p_double) -> cython.int:
+        x = np.empty(self.dim)
+        self.chart.to_user(v, floats_at(x))
+        point = checked_point(self.function(x), self.dim, "ConvexSet: project")
+        self.chart.from_user(floats_at(point), z)
+        return 0

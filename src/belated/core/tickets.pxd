@@ -1,0 +1,39 @@
+from belated.core.component cimport Component
+
+cdef long long UNKNOWN, CLOSED, BAD, TOO_LARGE, FULL, OUT_OF_ORDER, FORGOTTEN, DROPPED, USED
+cdef long long DEAD, HELD, EXPIRED
+
+cdef class Tickets(Component):
+    cdef public long long rounds, arrived, skipped, cancelled, late, excess
+    cdef public long long sum_dual, max_dual, max_delay, max_lost_delay, max_dual_delay
+    cdef public long long lag, open_lags, expired, forgotten, fed, held
+    cdef public double weight, waiting, weighted_arrivals, weighted_backlogs
+    cdef readonly long long head, faded, sparse, offset, capacity
+    cdef readonly Py_ssize_t width
+    cdef long long* number
+    cdef long long* seen
+    cdef double* records
+    cdef object number_array, seen_array, record_array
+
+    cdef bint has_room(self) noexcept nogil
+    cdef void compact(self) noexcept nogil
+    cdef long long tail(self) noexcept nogil
+    cdef long long open_next(self) noexcept nogil
+    cdef long long locate(self, long long ticket) noexcept nogil
+    cdef long long entry_of(self, long long ticket) noexcept nogil
+    cdef long long bisect(self, long long ticket) noexcept nogil
+    cdef long long count_arrival(self, long long entry) noexcept nogil
+    cdef void count_weight(self, double weight, double waiting) noexcept nogil
+    cdef void feed_arrival(self, long long entry) noexcept nogil
+    cdef void close(self, long long entry) noexcept nogil
+    cdef void close_lost(self, long long entry, long long seen) noexcept nogil
+    cdef void skip(self, long long entry) noexcept nogil
+    cdef void cancel(self, long long entry) noexcept nogil
+    cdef void lose(self, long long entry) noexcept nogil
+    cdef void hold(self, long long entry) noexcept nogil
+    cdef void release(self, long long entry) noexcept nogil
+    cdef bint is_expired(self, long long entry) noexcept nogil
+    cdef void drop_expired(self, long long entry) noexcept nogil
+    cdef void forget_expired(self, long long rounds) noexcept nogil
+    cdef long long find_oldest(self) noexcept nogil
+    cdef double* record(self, long long entry) noexcept nogil

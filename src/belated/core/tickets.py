@@ -1,0 +1,536 @@
+"""The table of open tickets, and all counting of delays (paper, equations 1 and 2).
+
+Entries stand in ticket order: the number of the ticket and, beside it, how many answers had arrived
+when it was issued (or that it is closed). Closing marks an entry dead; when the table is full, dead
+entries are removed. After that new entries are consecutive again, so a recent ticket is found by
+subtraction and an old one by bisection. Opening and closing cost O(1) amortised, and memory is
+O(open tickets).
+"""
+
+from __future__ import annotations
+
+import cython
+import numpy as np
+
+from belated import refusals
+from belated.core.component import COUNT, MOST_ROUNDS, NOT_NEGATIVE, SUM, VECTOR, demand
+
+if cython.compiled:
+    from cython.cimports.belated.core.component import Component
+    from cython.cimports.belated.core.memory import floats_at, ints_at, part
+else:
+    from belated.core.component import Component
+    from belated.core.memory import floats_at, ints_at, part
+
+# What an event returns: 1 used, 0 dropped, below 0 refused and nothing has changed.
+USED = 1
+DROPPED = 0
+UNKNOWN = refusals.UNKNOWN
+CLOSED = refusals.CLOSED
+BAD = refusals.BAD
+TOO_LARGE = refusals.TOO_LARGE
+FULL = refusals.FULL
+OUT_OF_ORDER = refusals.OUT_OF_ORDER
+FORGOTTEN = refusals.FORGOTTEN
+
+# What ``seen`` says of an entry that is not open.
+DEAD = -1
+HELD = -2  # answered or cancelled, while a method still needs its record
+EXPIRED = -3  # EXPIRED - t: given up on before prediction t, and its answer may still come
+
+SMALLEST = 64  # smallest capacity
+
+
+@cython.final
+@cython.cclass
+class Tickets(Component):
+    """Open tickets and the counts of the paper's section 3.
+
+    With ticket t issued after t predictions: its delay d_t counts predictions while it was open
+    (``max_delay`` is the largest of answered tickets, ``max_lost_delay`` that of others), its dual
+    delay d*_n (``lag``) the arrivals, and s*_n (``open_lags``) the tickets open after its arrival.
+    ``width`` floats per entry are kept for other components (``record``).
+
+    Where answers have weights w, rates see ``weighted_arrivals`` = sum w^2 and
+    ``weighted_backlogs`` = sum of w times ``waiting``, the weights still open; else these are n and
+    sum s*. ``fed`` counts arrivals that the base heard of.
+    """
+
+    FIELDS = {
+        **dict.fromkeys(("rounds", "arrived", "skipped", "cancelled", "late", "excess"), COUNT),
+        **dict.fromkeys(("max_dual", "max_delay", "max_lost_delay", "max_dual_delay"), COUNT),
+        **dict.fromkeys(("lag", "open_lags", "expired", "forgotten", "fed", "held"), COUNT),
+        **dict.fromkeys(("weight", "waiting"), NOT_NEGATIVE),
+        **dict.fromkeys(("weighted_arrivals", "weighted_backlogs"), NOT_NEGATIVE),
+        "sum_dual": SUM,
+    }
+    TABLE = ("number", "seen", "records")
+
+    def __init__(self, width: int = 0):
+        self.rounds = self.arrived = self.skipped = self.cancelled = self.late = self.excess = 0
+        self.sum_dual = self.max_dual = self.max_dual_delay = self.held = 0
+        self.max_delay = self.max_lost_delay = 0
+        self.lag = self.open_lags = self.expired = self.forgotten = self.fed = 0
+        self.weight, self.waiting = 1.0, 0.0
+        self.weighted_arrivals = self.weighted_backlogs = 0.0
+        self.head = self.faded = self.sparse = self.offset = self.capacity = 0
+        self.width = width
+        self.resize(SMALLEST)
+
+    # --- The table -------------------------------------------------------------------------------
+
+    def resize(self, capacity: int):
+        """Give the table room for so many entries; all is allocated before anything changes.
+
+        NumPy lets other threads in while it allocates and copies. So entries are copied here, and
+        the table is left alone if it has more entries by then.
+        """
+        number_array, seen_array = np.zeros(capacity, np.int64), np.zeros(capacity, np.int64)
+        record_array = np.zeros(max(1, capacity * self.width))
+        number: cython.p_longlong = ints_at(number_array)
+        seen: cython.p_longlong = ints_at(seen_array)
+        records: cython.p_double = floats_at(record_array)
+        i: cython.Py_ssize_t
+        if self.rounds + self.offset > capacity:
+            return
+        for i in range(self.rounds + self.offset):
+            number[i] = self.number[i]
+            seen[i] = self.seen[i]
+        for i in range((self.rounds + self.offset) * self.width):
+            records[i] = self.records[i]
+        self.number_array, self.seen_array = number_array, seen_array
+        self.record_array, self.capacity = record_array, capacity
+        self.number, self.seen, self.records = number, seen, records
+
+    def widen(self, columns: int):
+        """Keep so many floats more per entry, before the first ticket is issued."""
+        self.width += columns
+        self.resize(self.capacity)
+
+    def reserve(self, most_open: int):
+        """Make room for a whole run with so many tickets open at once.
+
+        When the table is full, the open tickets are moved together. With eight times their number
+        that costs next to nothing; very many get twice as much, as memory then matters more.
+        """
+        room = min(8 * most_open, 2 * most_open + 32_768) + 2
+        self.resize(max(room, self.capacity))
+
+    def grow(self):
+        """Double the table."""
+        self.resize(2 * self.capacity)
+
+    @cython.cfunc
+    @cython.inline
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def tail(self) -> cython.longlong:
+        """Return how many entries are in use, dead ones included."""
+        return self.rounds + self.offset
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def has_room(self) -> cython.bint:
+        """Make room for one more ticket; False if the table has to grow first."""
+        if self.rounds + self.offset < self.capacity:
+            return True
+        if 2 * (self.rounds - self.arrived + self.expired + self.held) > self.capacity:
+            return False
+        self.compact()
+        return True
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def compact(self) -> cython.void:
+        """Remove dead entries."""
+        kept: cython.longlong = 0
+        head: cython.longlong = 0
+        entry: cython.longlong
+        i: cython.Py_ssize_t
+        for entry in range(self.rounds + self.offset):
+            if self.seen[entry] != DEAD:
+                self.number[kept] = self.number[entry]
+                self.seen[kept] = self.seen[entry]
+                for i in range(self.width):
+                    self.records[kept * self.width + i] = self.records[entry * self.width + i]
+                kept += 1
+                if entry < self.head:
+                    head = kept
+        self.head = head
+        self.faded = 0
+        self.sparse = kept
+        self.offset = kept - self.rounds
+
+    @cython.cfunc
+    @cython.inline
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def record(self, entry: cython.longlong) -> cython.p_double:
+        """Return the floats that are kept for an entry."""
+        return part(self.records, entry * self.width)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def locate(self, ticket: cython.longlong) -> cython.longlong:
+        """Return the entry of a ticket that is open or expired, else why there is none."""
+        if ticket < self.forgotten or ticket >= self.rounds:
+            return FORGOTTEN if 0 <= ticket < self.forgotten else UNKNOWN
+        entry: cython.longlong = self.entry_of(ticket)
+        if entry < 0 or self.seen[entry] == DEAD or self.seen[entry] == HELD:
+            return CLOSED
+        return entry
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def entry_of(self, ticket: cython.longlong) -> cython.longlong:
+        """Return the entry of a ticket that was issued, or -1 if it has been removed."""
+        entry: cython.longlong = ticket + self.offset
+        return self.bisect(ticket) if entry < self.sparse else entry
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def bisect(self, ticket: cython.longlong) -> cython.longlong:
+        """Find a ticket among the entries that the last removal left, or return -1."""
+        last: cython.longlong = self.sparse - 1
+        if last < 0:
+            return -1
+        # Tickets rise by at least 1 per entry, which narrows the search from both ends.
+        low: cython.longlong = last - (self.number[last] - ticket)
+        high: cython.longlong = ticket - self.number[0]
+        middle: cython.longlong
+        low = low if low > 0 else 0
+        high = high if high < last else last
+        while low < high:
+            middle = (low + high) >> 1
+            if self.number[middle] < ticket:
+                low = middle + 1
+            else:
+                high = middle
+        return low if low < self.sparse and self.number[low] == ticket else -1
+
+    # --- Events ----------------------------------------------------------------------------------
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def open_next(self) -> cython.longlong:
+        """Append the next ticket and return its entry."""
+        entry: cython.longlong = self.rounds + self.offset
+        self.number[entry] = self.rounds
+        self.seen[entry] = self.arrived
+        self.rounds += 1
+        return entry
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def count_arrival(self, entry: cython.longlong) -> cython.longlong:
+        """Count the arrival for an open entry: d*_n and s*_n. Return s*_n."""
+        self.lag = self.arrived - self.seen[entry]
+        self.open_lags = self.rounds - self.arrived - 1
+        self.arrived += 1
+        self.sum_dual += self.open_lags
+        if self.open_lags > self.max_dual:
+            self.max_dual = self.open_lags
+        if self.lag > self.max_dual_delay:
+            self.max_dual_delay = self.lag
+        return self.open_lags
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def count_weight(self, weight: cython.double, waiting: cython.double) -> cython.void:
+        """Sum up for the rates what the arrival weighs, and what still waits."""
+        self.weight = weight
+        self.waiting = waiting
+        self.weighted_arrivals += weight * weight
+        self.weighted_backlogs += weight * waiting
+        self.fed += 1
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def feed_arrival(self, entry: cython.longlong) -> cython.void:
+        """Count the arrival for an open entry, with weight 1."""
+        self.count_weight(1.0, self.count_arrival(entry))
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def close(self, entry: cython.longlong) -> cython.void:
+        """Close an entry that is answered, and count its delay d_t."""
+        delay: cython.longlong = self.rounds - self.number[entry] - 1
+        if delay > self.max_delay:
+            self.max_delay = delay
+        self.seen[entry] = DEAD
+
+    @cython.cfunc
+    @cython.inline
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def close_lost(self, entry: cython.longlong, seen: cython.longlong) -> cython.void:
+        """Close an entry without an answer, and count its delay."""
+        delay: cython.longlong = self.rounds - self.number[entry] - 1
+        if delay > self.max_lost_delay:
+            self.max_lost_delay = delay
+        self.seen[entry] = seen
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def cancel(self, entry: cython.longlong) -> cython.void:
+        """Close an entry whose answer will never come."""
+        self.cancelled += 1
+        self.close_lost(entry, DEAD)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def skip(self, entry: cython.longlong) -> cython.void:
+        """Give up on an entry; it stays known until its answer comes after all."""
+        self.skipped += 1
+        self.expired += 1
+        self.close_lost(entry, EXPIRED - self.rounds)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def lose(self, entry: cython.longlong) -> cython.void:
+        """Give up on an entry and forget it at once; nothing is fed in its place."""
+        self.count_arrival(entry)
+        self.skipped += 1
+        self.close_lost(entry, DEAD)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def hold(self, entry: cython.longlong) -> cython.void:
+        """Keep the record of an entry, whose arrival is counted, until ``release``."""
+        self.seen[entry] = HELD
+        self.held += 1
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def release(self, entry: cython.longlong) -> cython.void:
+        """Remove an entry that was held."""
+        self.seen[entry] = DEAD
+        self.held -= 1
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def is_expired(self, entry: cython.longlong) -> cython.bint:
+        """Tell whether an entry was given up on, so that its answer is dropped."""
+        return self.seen[entry] <= EXPIRED
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def drop_expired(self, entry: cython.longlong) -> cython.void:
+        """Forget an expired entry."""
+        self.expired -= 1
+        self.seen[entry] = DEAD
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def forget_expired(self, rounds: cython.longlong) -> cython.void:
+        """Forget, before prediction t, what was given up on before prediction t - rounds.
+
+        Tickets are given up on in their order, so the oldest comes first, and all that were issued
+        before a forgotten one are closed: ``forgotten`` is all that has to be remembered. Every
+        entry is passed once.
+        """
+        entry: cython.longlong = self.faded
+        latest: cython.longlong = self.rounds - rounds
+        while entry < self.head and EXPIRED - self.seen[entry] <= latest:
+            if self.is_expired(entry):
+                self.drop_expired(entry)
+                self.forgotten = self.number[entry] + 1
+            entry += 1
+        self.faded = entry
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def find_oldest(self) -> cython.longlong:
+        """Return the oldest open ticket, or the coming one; its entry is ``head``."""
+        end: cython.longlong = self.rounds + self.offset
+        head: cython.longlong = self.head
+        while head < end and self.seen[head] < 0:
+            head += 1
+        self.head = head
+        return self.number[head] if head < end else self.rounds
+
+    # --- What Python reads -----------------------------------------------------------------------
+
+    @property
+    def open(self):
+        """Tickets that wait for their answer."""
+        return self.rounds - self.arrived
+
+    @property
+    def given_up(self):
+        """Tickets that were closed without an answer."""
+        return self.skipped + self.cancelled
+
+    @property
+    def unanswered(self):
+        """Tickets that are open, given up on or cancelled."""
+        return self.rounds - self.arrived + self.skipped + self.cancelled
+
+    @property
+    def total_delay(self):
+        """Sum of the backlogs at all predictions: the total delay so far.
+
+        With R predictions and N arrivals it is sum s* + N(N-1)/2 - R(R-1)/2 + (R-N)(R-1): sum the
+        identity s*_n = d + t - n of Theorem 3.4 (c) over the arrivals, and let the delay of an open
+        ticket t be R - 1 - t.
+        """
+        return total_delay(self.rounds, self.arrived, self.sum_dual)
+
+    @property
+    def max_backlog(self):
+        """sigma_max so far: an arrival right after a prediction has s* equal to its backlog."""
+        return max(self.max_dual, self.rounds - self.arrived - 1)
+
+    @property
+    def oldest_age(self):
+        """Predictions after the oldest open ticket; 0 if none is open."""
+        if self.rounds == self.arrived:
+            return 0
+        entry = int(np.argmax(self.seen_array[: self.rounds + self.offset] >= 0))
+        return self.rounds - 1 - int(self.number_array[entry])
+
+    def counts(self):
+        """Return what every report says, by the name of its field."""
+        return {
+            "rounds": self.rounds,
+            "observed": self.rounds - self.unanswered,
+            "open": self.open,
+            "skipped": self.skipped,
+            "cancelled": self.cancelled,
+            "late": self.late,
+            "total_delay": self.total_delay,
+            "max_delay": max(self.max_delay, self.max_lost_delay, self.oldest_age),
+            "max_answered_delay": self.max_delay,
+            "max_unanswered_age": max(self.max_lost_delay, self.oldest_age),
+            "max_backlog": self.max_backlog,
+            "max_dual_delay": self.max_dual_delay,
+        }
+
+    def issue(self):
+        """Issue the next ticket, where nothing is predicted."""
+        if not self.has_room():
+            self.grow()
+        return self.number[self.open_next()]
+
+    def arrive(self, ticket: cython.longlong):
+        """Count the arrival of a ticket and close it; return its entry, or why there is none."""
+        entry: cython.longlong = self.locate(ticket)
+        if entry >= 0:
+            self.count_arrival(entry)
+            self.close(entry)
+        return entry
+
+    def is_open(self, ticket: cython.longlong):
+        """Tell whether a ticket is open."""
+        entry: cython.longlong = self.locate(ticket)
+        return entry >= 0 and self.seen[entry] >= 0
+
+    def is_known(self, ticket: cython.longlong):
+        """Tell whether an answer to a ticket would not be refused."""
+        return self.locate(ticket) >= 0
+
+    def answerable(self):
+        """Return the tickets whose answer would not be refused."""
+        used = self.rounds + self.offset
+        seen = self.seen_array[:used]
+        return set(self.number_array[:used][(seen >= 0) | (seen <= EXPIRED)].tolist())
+
+    # --- State -----------------------------------------------------------------------------------
+
+    def state(self):
+        """Return counters, and the table without dead entries, so that equals have equal states."""
+        used = self.rounds + self.offset
+        alive = self.seen_array[:used] != DEAD
+        found = Component.state(self)
+        found["number"] = self.number_array[:used][alive]
+        found["seen"] = self.seen_array[:used][alive]
+        found["records"] = self.record_array[: used * self.width].reshape(used, self.width)[alive]
+        return found
+
+    def restore(self, state):
+        """Take counters and table."""
+        entries = len(state["number"])
+        self.rounds = self.offset = 0
+        self.resize(max(SMALLEST, 1 << (2 * entries).bit_length()))
+        self.number_array[:entries] = state["number"]
+        self.seen_array[:entries] = state["seen"]
+        self.record_array[: entries * self.width] = state["records"].reshape(-1)
+        Component.restore(self, state)
+        self.sparse, self.offset = entries, entries - self.rounds
+        self.head = self.faded = 0
+
+    def check(self, state):
+        """Demand that the table can be one, then that counters agree with it."""
+        number, seen, records = (state.get(name) for name in self.TABLE)
+        demand(all(isinstance(found, np.ndarray) for found in (number, seen, records)), "the table")
+        fits = number.ndim == 1 and seen.shape == number.shape and number.dtype == seen.dtype
+        demand(fits and number.dtype == np.int64, "the table")
+        demand(records.dtype == np.float64, "records")
+        demand(records.shape == (len(number), self.width), "records")
+        demand((np.abs(records) <= VECTOR.most).all(), "records")
+        fields = {name: value for name, value in state.items() if name not in self.TABLE}
+        Component.check(self, fields)
+        check_counts(state)
+        check_table(state)
+
+
+def total_delay(rounds, arrived, sum_dual):
+    """Return the total delay; see ``Tickets.total_delay``."""
+    closed = sum_dual + arrived * (arrived - 1) // 2
+    return closed - rounds * (rounds - 1) // 2 + (rounds - arrived) * (rounds - 1)
+
+
+def check_counts(state):
+    """Demand that counters agree with one another."""
+    rounds, arrived, skipped = state["rounds"], state["arrived"], state["skipped"]
+    lost = skipped + state["cancelled"]
+    demand(arrived <= rounds and lost <= arrived, "arrivals")
+    demand(state["expired"] <= skipped, "skipped tickets")
+    demand(state["late"] <= skipped - state["expired"], "late answers")
+    demand(state["excess"] <= arrived - lost + state["late"], "large answers")
+    most, total = state["max_dual"], state["sum_dual"]
+    demand(most <= rounds and most <= total <= arrived * most, "dual backlogs")
+    demand(total_delay(rounds, arrived, total) >= 0, "total delay")
+    demand(max(state["max_delay"], state["max_lost_delay"]) <= rounds, "delays")
+    demand(state["max_dual_delay"] <= arrived, "dual delays")
+    demand(state["lag"] <= arrived and state["open_lags"] <= rounds, "lags")
+    demand(state["forgotten"] <= rounds and max(state["fed"], state["held"]) <= arrived, "counts")
+
+
+def check_table(state):
+    """Demand that tickets stand in order, and that there are as many of each kind as counted."""
+    rounds, arrived = state["rounds"], state["arrived"]
+    number, seen = state["number"], state["seen"]
+    demand((np.diff(number) > 0).all(), "tickets out of order")
+    demand(((number >= state["forgotten"]) & (number < rounds)).all(), "tickets never issued")
+    expired_at = EXPIRED - seen  # below 0 for other states
+    demand(((seen >= 0) | (expired_at >= 0) | (seen == HELD)).all(), "states of tickets")
+    demand(((expired_at < 0) | ((expired_at >= number) & (expired_at <= rounds))).all(), "expiry")
+    demand(np.count_nonzero(seen >= 0) == rounds - arrived, "open tickets")
+    demand(np.count_nonzero(seen <= EXPIRED) == state["expired"], "skipped tickets")
+    demand(np.count_nonzero(seen == HELD) == state["held"], "tickets that are held")
+    issued, before = number[seen >= 0], seen[seen >= 0]
+    demand((before <= np.minimum(issued - np.arange(issued.size), arrived)).all(), "arrivals")
+    demand((np.diff(before) >= 0).all(), "arrivals out of order")
+
+
+assert MOST_ROUNDS < 1 << 62  # so that EXPIRED - t is a word

@@ -1,1 +1,0 @@
-"""Kernels of losses, and of whole games."""

@@ -1,0 +1,19 @@
+"""What a key is: the name that a user gives to a ticket."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from belated.errors import BadKey
+
+Key = str
+"""A key: a string."""
+
+
+def check_key(key: Any) -> None:
+    """Refuse a key that is no string."""
+    if not isinstance(key, str):
+        raise BadKey(
+            f"a key is a string, got {key!r}; nothing has changed: use str(id) for an id that is a "
+            "number"
+        )

@@ -1,0 +1,276 @@
+"""From specs of the paper's learners to the components of the core."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from belated import bases, domains, rates, reductions, smoothing
+from belated.arrays import Floats
+from belated.core import bases as core_bases
+from belated.core import feedback as core_feedback
+from belated.core import leader as core_leader
+from belated.core import player as core_player
+from belated.core import portfolio as core_portfolio
+from belated.core import rates as core_rates
+from belated.core import sets as core_sets
+from belated.core import smoothing as core_smoothing
+from belated.core import tickets as core_tickets
+from belated.core import wrappers as core_wrappers
+from belated.core.past import records_for
+from belated.errors import SpecError
+from belated.kernels import thinning
+from belated.learner.program import Method, Playable
+from belated.reductions import Reduction, Wrapper, domain_of, exploration_radius, inner_of, rate_of
+from belated.validation import checked_point
+
+
+class Setting(NamedTuple):
+    """What the components of one learner share."""
+
+    reduction: Reduction
+    first: Floats
+    """The first point, in x."""
+    chart: core_sets.Chart
+    domain: core_sets.Domain
+    tickets: core_tickets.Tickets
+    smoothing: core_smoothing.Smoothing
+
+
+def compose(spec: Reduction | Wrapper, seed: int, strict: bool) -> core_player.Composition:
+    """Return the player of a spec; user objects in it are copied, so learners do not share them."""
+    reduction = inner_of(spec)
+    base = reduction.base
+    if not isinstance(base, bases.Base):
+        base = copy.deepcopy(base)
+    is_thinned = isinstance(spec, reductions.Capacity) and spec.backlog is None
+    has_baseline = isinstance(reduction, reductions.OnePoint) and reduction.baseline == "mean"
+    first = _first_point(reduction, base)
+    chart, domain = _place(reduction, base, first.size)
+    setting = Setting(
+        reduction,
+        first,
+        chart,
+        domain,
+        core_tickets.Tickets(has_baseline + is_thinned),
+        _smoothing(reduction, first.size),
+    )
+    feedback = _feedback(setting, base, seed)
+    return core_player.Composition(
+        setting.tickets,
+        feedback,
+        _base(setting, base),
+        _wrapper(spec, setting.tickets, int(has_baseline), seed),
+        strict,
+        not isinstance(base, bases.Base) or isinstance(domain, core_sets.UserSet),
+    )
+
+
+def _first_point(reduction: Reduction, base: bases.Base | bases.UserBase) -> Floats:
+    """Return where the learner starts, in x: the centre of the set, or what a user's base says."""
+    if isinstance(base, bases.Base):
+        return np.array(base.domain.center, dtype=np.float64)
+    return checked_point(base.start(), None, f"{reduction.kind}: base.start()")
+
+
+# --- Sets ----------------------------------------------------------------------------------------
+
+
+def chart_of(domain: domains.Domain) -> core_sets.Chart:
+    """Return the chart of a set."""
+    if isinstance(domain, domains.Box):
+        return core_sets.Scale(domain.center, domain.half_widths, *domain.bounds)
+    return core_sets.Shift(domain.origin) if any(domain.origin) else core_sets.Chart(domain.dim)
+
+
+_EXPLORING = (reductions.OnePoint, reductions.TwoPoint)
+
+
+def _place(
+    reduction: Reduction, base: bases.Base | bases.UserBase, dim: int
+) -> tuple[core_sets.Chart, core_sets.Domain]:
+    """Return chart and set; a user's base moves by itself, in x unless plays explore."""
+    if isinstance(base, bases.Base):
+        domain, chart = base.domain, chart_of(base.domain)
+        if isinstance(domain, domains.ConvexSet):
+            return chart, core_sets.UserSet(domain.dim, domain.project, chart)
+        return chart, domain.in_chart()
+    known = domain_of(base)
+    if known is not None and isinstance(reduction, _EXPLORING):
+        return chart_of(known), core_sets.Domain(dim)
+    return core_sets.Chart(dim), core_sets.Domain(dim)
+
+
+# --- Bases and rates -----------------------------------------------------------------------------
+
+
+def _base(setting: Setting, base: bases.Base | bases.UserBase) -> core_bases.Base:
+    """Return a base in the chart."""
+    rate = rate_of(base)
+    curvature = rate.curvature if isinstance(rate, rates.StronglyConvex) else 0.0
+    common = (
+        setting.chart.seen(setting.first),
+        setting.domain,
+        _rate(setting, base),
+        setting.tickets,
+        _sums(base),
+        curvature,
+    )
+    if not isinstance(base, bases.Base):
+        return core_bases.UserBase(base, setting.chart, *common)
+    if isinstance(base, bases.Leader):
+        return core_leader.Leader(base.reach, *common)
+    if isinstance(base, bases.Portfolio):
+        # No theorem ties a portfolio that is told values, or has nobody to be tied to.
+        is_tied = base.anchor is not None and not isinstance(setting.reduction, _EXPLORING)
+        return core_portfolio.Portfolio(
+            [_base(setting, member) for member in base.members],
+            _prior(base),
+            base.anchor if is_tied else None,
+            base.leash if is_tied else math.inf,
+            base.reach,
+            *common,
+        )
+    if isinstance(base, bases.OMD) and base.mirror == "entropy":
+        return core_bases.EntropyOMD(*common)
+    return _BASES[type(base)](*common)
+
+
+_BASES: dict[type[bases.Base], Callable[..., core_bases.Base]] = {
+    bases.PFTRL: core_bases.PFTRL,
+    bases.OMD: core_bases.OMD,
+    bases.DualAveraging: core_bases.DualAveraging,
+}
+
+
+def _sums(base: bases.Base | bases.UserBase) -> core_bases.Sums:
+    diameter = _diameter(base)
+    width = base.width if isinstance(base, bases.Base) else diameter
+    rate = rate_of(base)
+    return core_bases.Sums(diameter, width, 0.0 if rate is None else rate.lipschitz or 0.0)
+
+
+def _diameter(base: bases.Base | bases.UserBase) -> float:
+    if isinstance(base, bases.Base):
+        return base.diameter
+    domain = domain_of(base)
+    return domain.diameter if domain is not None else 0.0
+
+
+def _prior(base: bases.Portfolio) -> Floats:
+    """Half of the weight for the anchor, and the same for all others; without one, for everyone."""
+    count = len(base.members)
+    if base.anchor is None or count == 1:
+        return np.full(count, 1.0 / count)
+    prior = np.full(count, 0.5 / (count - 1))
+    prior[base.anchor] = 0.5
+    return prior
+
+
+def _rate(setting: Setting, base: bases.Base | bases.UserBase) -> core_rates.Rate:
+    """Return the rate of a base."""
+    tickets, spec = setting.tickets, rate_of(base)
+    if isinstance(spec, rates.DelayAdaptive):
+        return _delay_adaptive(setting, spec, _diameter(base))
+    if isinstance(spec, rates.Tight):
+        return core_rates.Tight(tickets, spec.scale * _diameter(base) / (2.0 * spec.lipschitz))
+    if isinstance(spec, rates.GradientAdaptive):
+        return core_rates.GradientAdaptive(tickets, _diameter(base) / 2.0, spec.lipschitz or 0.0)
+    if isinstance(spec, rates.StronglyConvex):
+        return core_rates.StronglyConvex(tickets, spec.curvature)
+    if isinstance(spec, rates.Constant):
+        return core_rates.Constant(tickets, spec.step)
+    if isinstance(spec, rates.InverseRoot):
+        return core_rates.InverseRoot(tickets, spec.step)
+    if isinstance(spec, rates.Table):
+        return core_rates.Table(tickets, spec.steps)
+    if spec is None or isinstance(spec, rates.Mixed):  # others choose the steps
+        return core_rates.Rate(tickets)
+    raise SpecError(f"no rate of the core is known for {spec.kind}")
+
+
+def _delay_adaptive(
+    setting: Setting, spec: rates.DelayAdaptive, diameter: float
+) -> core_rates.Rate:
+    """Return the rate of Corollary 5.3, 5.7 or G.3, according to the reduction."""
+    gain = spec.scale * (diameter / spec.lipschitz)
+    dim = setting.first.size
+    if isinstance(setting.reduction, reductions.OnePoint):
+        noise = dim * setting.reduction.magnitude / spec.lipschitz
+        return core_rates.DelayAdaptiveValues(setting.tickets, gain, noise, setting.smoothing)
+    if isinstance(setting.reduction, reductions.TwoPoint):
+        return core_rates.DelayAdaptivePairs(setting.tickets, gain, dim)
+    return core_rates.DelayAdaptive(setting.tickets, gain)
+
+
+# --- Feedback and wrappers -----------------------------------------------------------------------
+
+
+def _feedback(
+    setting: Setting, base: bases.Base | bases.UserBase, seed: int
+) -> core_feedback.Feedback:
+    """Return what plays points and reads answers."""
+    reduction, rate = setting.reduction, rate_of(base)
+    lipschitz = 0.0 if rate is None else rate.lipschitz or 0.0
+    common = (setting.tickets, setting.chart, setting.smoothing, seed)
+    if isinstance(reduction, reductions.OnePoint):
+        has_baseline = reduction.baseline == "mean"
+        return core_feedback.OnePoint(*common, reduction.magnitude, has_baseline)
+    if isinstance(reduction, reductions.TwoPoint):
+        return core_feedback.TwoPoint(*common, lipschitz)
+    if isinstance(reduction, reductions.FirstOrder | reductions.FullInformation):
+        return core_feedback.FirstOrder(setting.tickets, setting.chart, lipschitz)
+    raise SpecError(f"no feedback of the core is known for {reduction.kind}")
+
+
+_SMOOTHINGS: dict[type[smoothing.Smoothing], Callable[..., core_smoothing.Smoothing]] = {
+    smoothing.Convex: core_smoothing.Convex,
+    smoothing.StronglyConvex: core_smoothing.StronglyConvex,
+    smoothing.InverseRoot: core_smoothing.InverseRoot,
+    smoothing.Inverse: core_smoothing.Inverse,
+    smoothing.Constant: core_smoothing.Constant,
+}
+
+
+def _smoothing(reduction: Reduction, dim: int) -> core_smoothing.Smoothing:
+    """Return the exploration radii; without exploration these are 0."""
+    if not isinstance(reduction, reductions.OnePoint | reductions.TwoPoint):
+        return core_smoothing.Smoothing(0.0)
+    schedule, inner = reduction.schedule, exploration_radius(reduction)
+    kind = _SMOOTHINGS[type(schedule)]
+    return kind(inner, schedule.breadth(dim, inner), schedule.horizon or 0)
+
+
+def _wrapper(
+    spec: Reduction | Wrapper, tickets: core_tickets.Tickets, column: int, seed: int
+) -> core_wrappers.Wrapper:
+    """Return what gives up on answers; ``column`` is the first of a record that is free."""
+    if isinstance(spec, reductions.Skip):
+        return core_wrappers.Skip(tickets, spec.forget)
+    if isinstance(spec, reductions.Deadline):
+        return core_wrappers.Deadline(tickets, spec.rounds, spec.forget)
+    if not isinstance(spec, reductions.Capacity):
+        return core_wrappers.Wrapper(tickets)
+    if spec.backlog is None:
+        gap = thinning.gap(spec.tickets)
+        return core_wrappers.Thinning(tickets, spec.tickets, gap, column, seed)
+    chance = thinning.coin(spec.tickets, spec.backlog)
+    return core_wrappers.Coins(tickets, spec.tickets, chance, seed)
+
+
+def numbers_kept(spec: Playable) -> int:
+    """Return how many numbers a learner will keep as points of the past, and in matrices."""
+    if isinstance(spec, Method):
+        base = getattr(spec, "base", None)
+        return numbers_kept(base) if isinstance(base, Reduction) else spec.own_numbers
+    base = inner_of(spec).base
+    if isinstance(base, bases.Portfolio):
+        count = len(base.members)
+        return int(records_for(base.reach)) * (count * (base.domain.dim + 2) + 1)
+    if isinstance(base, bases.Leader):
+        return int(records_for(base.reach)) * (base.domain.dim + 1)
+    return 0

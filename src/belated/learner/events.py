@@ -1,0 +1,27 @@
+"""Timelines as arrays of events."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from belated.arrays import Ints
+from belated.errors import UnknownTicket
+from belated.timeline import Timeline
+from belated.validation import whole
+
+
+def events_of(timeline: Timeline | ArrayLike, who: str) -> Ints:
+    """Return events, t for the prediction of ticket t and ~t for its answer.
+
+    Of a timeline, answers that never came are left out.
+    """
+    if not isinstance(timeline, Timeline):
+        rule = f"{who}: events, t or ~t, must be whole numbers"
+        events = whole(timeline, rule, UnknownTicket)
+        if events.ndim != 1:
+            raise UnknownTicket(f"{rule} in one dimension, got shape {events.shape}")
+        return events
+    events = timeline.events
+    answered = (events >= 0) | timeline.observed[np.where(events >= 0, 0, ~events)]
+    return np.ascontiguousarray(events[answered])
