@@ -25,7 +25,8 @@ def of_ticket(
         return UnknownTicket(f"{where}no ticket was handed out yet")
     if status == UNKNOWN:
         return UnknownTicket(
-            f"{where}ticket {ticket} was never handed out; tickets so far: 0 to {rounds - 1}"
+            f"{where}ticket {ticket} was never handed out; tickets so far: 0 to {rounds - 1}; "
+            "keys are strings: for a key give str(id)"
         )
     if status == FORGOTTEN:
         return UnknownTicket(

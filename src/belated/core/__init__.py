@@ -63,7 +63,7 @@ _warned = _IS_CHOSEN
 
 
 def warn_if_interpreted() -> None:
-    """Warn once if the core runs interpreted although nobody chose that."""
+    """Warn once if the core runs interpreted although that was not chosen."""
     global _warned
     if COMPILED or _warned:
         return

@@ -4,18 +4,18 @@ from belated.core.player cimport Player
 cdef class Learner:
     cdef readonly Player _player
     cdef readonly Keys _names
-    cdef object kind
-    cdef tuple shape
-    cdef bint wants_function
-    cdef bint is_ready
+    cdef object _kind
+    cdef tuple _shape
+    cdef bint _wants_function
+    cdef bint _is_ready
 
-    cdef long long predict_into(self, double* x) except -100
-    cdef long long observe_from(self, long long ticket, double* answer) except -100
-    cdef long long cancel_at(self, long long ticket) except -100
-    cdef object gradient_now(self, long long ticket, object gradient)
-    cdef object run_events(self, object events, object answers, object plays, long long first)
-    cdef Py_ssize_t loop(self, long long* timeline, Py_ssize_t start, Py_ssize_t end, double* answers, Py_ssize_t rows, long long first, double* plays, long long begin, bint keeps_all) except -1 nogil
-    cdef object grow_or_raise(self, long long event, object position, object answers, long long first)
-    cdef object find(self, object name)
-    cdef object converted(self, object feedback)
-    cdef object refusal(self, long long status, long long ticket, object where)
+    cdef long long _predict_into(self, double* x) except -100
+    cdef long long _observe_from(self, long long ticket, double* answer) except -100
+    cdef long long _cancel_at(self, long long ticket) except -100
+    cdef object _gradient_now(self, long long ticket, object gradient)
+    cdef object _run_events(self, object events, object answers, object plays, long long first)
+    cdef Py_ssize_t _loop(self, long long* timeline, Py_ssize_t start, Py_ssize_t end, double* answers, Py_ssize_t rows, long long first, double* plays, long long begin, bint keeps_all) except -1 nogil
+    cdef object _grow_or_raise(self, long long event, object position, object answers, long long first)
+    cdef object _find(self, object name)
+    cdef object _converted(self, object feedback)
+    cdef object _refusal(self, long long status, long long ticket, object where)

@@ -59,27 +59,27 @@ def busy(who):
 class Learner:
     """The events of a learner around a player; ``belated.learner`` adds specs and snapshots."""
 
-    # ``is_ready`` is False while user code or a long loop runs.
-    __slots__ = ("_names", "_player", "is_ready", "kind", "shape", "wants_function")
+    # ``_is_ready`` is False while user code or a long loop runs.
+    __slots__ = ("_is_ready", "_kind", "_names", "_player", "_shape", "_wants_function")
 
     def _begin(self, player: Player, kind: str, shape: tuple, wants_function: bool):
         """Take a player; its plays have this shape."""
-        self._player, self.kind, self.shape = player, kind, shape
-        self._names, self.wants_function = Keys(player.tickets), wants_function
-        self.is_ready = True
+        self._player, self._kind, self._shape = player, kind, shape
+        self._names, self._wants_function = Keys(player.tickets), wants_function
+        self._is_ready = True
 
     def _state(self, who):
         """Return the state of the player and that of the keys, of the same moment.
 
         NumPy lets other threads in while it copies.
         """
-        if not self.is_ready:
+        if not self._is_ready:
             raise busy(who)
-        self.is_ready = False
+        self._is_ready = False
         try:
             return self._player.state(), self._names.state()
         finally:
-            self.is_ready = True
+            self._is_ready = True
 
     def ticket(self, name):
         """Return the ticket that a key stands for; a ticket stands for itself."""
@@ -99,18 +99,18 @@ class Learner:
         (``Skip``, ``Deadline``) or lost (``Capacity``). A late answer to the old ticket would then
         be taken for one to the new: under these give every key once.
         """
-        if not self.is_ready:
+        if not self._is_ready:
             raise busy("predict")
         if key is not None:
             key = self._names.check(key)
         x = new_floats(self._player.play_size)
-        ticket: cython.longlong = self.predict_into(floats_at(x))
+        ticket: cython.longlong = self._predict_into(floats_at(x))
         if ticket < 0:
-            raise refusals.too_early(self.kind, "predict: ")
+            raise refusals.too_early(self._kind, "predict: ")
         if key is not None:
             self._names.give(key, ticket)
-        if len(self.shape) > 1:
-            x = x.reshape(self.shape)
+        if len(self._shape) > 1:
+            x = x.reshape(self._shape)
         return _new_tuple(_Decision, (ticket, x))
 
     def observe(self, ticket, feedback):
@@ -120,23 +120,23 @@ class Learner:
         ``Deadline``) or is not tracked (``Capacity``), so that the answer is dropped. Raises
         ``UnknownTicket``, ``AlreadyObserved`` or ``BadFeedback``, and then nothing has changed.
         """
-        if not self.is_ready:
+        if not self._is_ready:
             raise busy("observe")
         status: cython.longlong
         number: cython.longlong
         name = ticket
         if type(ticket) is not int or ticket >> 62:
-            ticket = self.find(ticket)
+            ticket = self._find(ticket)
             if ticket is None:
                 return False
         number = ticket
-        if self.wants_function:
-            feedback = self.gradient_now(number, feedback)
+        if self._wants_function:
+            feedback = self._gradient_now(number, feedback)
         if not is_plain(feedback, self._player.answer_size):
-            feedback = self.converted(feedback)
-        status = self.observe_from(number, floats_at(feedback))
+            feedback = self._converted(feedback)
+        status = self._observe_from(number, floats_at(feedback))
         if status < 0:
-            raise self.refusal(status, number, "observe: ")
+            raise self._refusal(status, number, "observe: ")
         if self._names.known:
             self._names.drop(name)
         return status == USED
@@ -147,14 +147,14 @@ class Learner:
         It counts as zero feedback, as when ``Skip`` or ``Deadline`` gives up; a ticket that was
         given up on is just forgotten.
         """
-        if not self.is_ready:
+        if not self._is_ready:
             raise busy("cancel")
-        number = self.find(ticket)
+        number = self._find(ticket)
         if number is None:
             return
-        status: cython.longlong = self.cancel_at(number)
+        status: cython.longlong = self._cancel_at(number)
         if status < 0:
-            raise self.refusal(status, number, "cancel: ")
+            raise self._refusal(status, number, "cancel: ")
         if self._names.known:
             self._names.drop(ticket)
 
@@ -168,30 +168,30 @@ class Learner:
         ``keep=False`` only the last play is kept. When an event is refused, or the run is
         interrupted, the learner is as it was before.
         """
-        if not self.is_ready:
+        if not self._is_ready:
             raise busy("run")
         first = checked_ticket(first)
-        self.is_ready = False
+        self._is_ready = False
         saved = None
         try:
             events, answers = self._run_arguments(timeline, feedback)
             predictions = np.count_nonzero(events >= 0)
             plays = np.empty((predictions if keep else 1, self._player.play_size))
             saved = self._player.state()
-            self.run_events(events, answers, plays, first)
-            return plays.reshape(-1, *self.shape)
+            self._run_events(events, answers, plays, first)
+            return plays.reshape(-1, *self._shape)
         except BaseException:
             if saved is not None:
                 self._player.restore(saved)
             raise
         finally:
-            self.is_ready = True
+            self._is_ready = True
 
     # --- Events with parts of a user -------------------------------------------------------------
 
     @cython.cfunc
     @cython.exceptval(-100, check=False)
-    def predict_into(self, x: cython.p_double) -> cython.longlong:
+    def _predict_into(self, x: cython.p_double) -> cython.longlong:
         """Predict; let the table grow, and undo what a user's part leaves half way."""
         ticket: cython.longlong = FULL
         if not self._player.has_user_parts:
@@ -200,7 +200,7 @@ class Learner:
                 self._player.grow()
                 ticket = self._player.predict(x)
             return ticket
-        self.is_ready = False
+        self._is_ready = False
         try:
             saved = self._player.state()
             while True:
@@ -213,15 +213,15 @@ class Learner:
                     return ticket
                 self._player.grow()
         finally:
-            self.is_ready = True
+            self._is_ready = True
 
     @cython.cfunc
     @cython.exceptval(-100, check=False)
-    def observe_from(self, ticket: cython.longlong, answer: cython.p_double) -> cython.longlong:
+    def _observe_from(self, ticket: cython.longlong, answer: cython.p_double) -> cython.longlong:
         """Observe, and undo what a user's part leaves half way."""
         if not self._player.has_user_parts:
             return self._player.observe(ticket, answer)
-        self.is_ready = False
+        self._is_ready = False
         try:
             saved = self._player.state()
             try:
@@ -230,15 +230,15 @@ class Learner:
                 self._player.restore(saved)
                 raise
         finally:
-            self.is_ready = True
+            self._is_ready = True
 
     @cython.cfunc
     @cython.exceptval(-100, check=False)
-    def cancel_at(self, ticket: cython.longlong) -> cython.longlong:
+    def _cancel_at(self, ticket: cython.longlong) -> cython.longlong:
         """Cancel, and undo what a user's part leaves half way."""
         if not self._player.has_user_parts:
             return self._player.cancel(ticket)
-        self.is_ready = False
+        self._is_ready = False
         try:
             saved = self._player.state()
             try:
@@ -247,29 +247,29 @@ class Learner:
                 self._player.restore(saved)
                 raise
         finally:
-            self.is_ready = True
+            self._is_ready = True
 
     @cython.cfunc
-    def gradient_now(self, ticket: cython.longlong, gradient: object) -> object:
+    def _gradient_now(self, ticket: cython.longlong, gradient: object) -> object:
         """Return the gradient of a late loss at the current point.
 
         That of a skipped ticket is only looked at, for whether it is larger than was assumed.
         """
         if not callable(gradient):
             raise BadFeedback(
-                f"observe: {self.kind} takes a function that gives the gradient at a point, "
+                f"observe: {self._kind} takes a function that gives the gradient at a point, "
                 f"got {type(gradient).__name__}"
             )
         status: cython.longlong = self._player.look(ticket)
         if status < 0:
-            raise self.refusal(status, ticket, "observe: ")
+            raise self._refusal(status, ticket, "observe: ")
         point = new_floats(self._player.play_size)
         self._player.peek(floats_at(point))
-        self.is_ready = False
+        self._is_ready = False
         try:
             return gradient(point)
         finally:
-            self.is_ready = True
+            self._is_ready = True
 
     # --- Whole logs ------------------------------------------------------------------------------
 
@@ -278,7 +278,7 @@ class Learner:
         raise NotImplementedError
 
     @cython.cfunc
-    def run_events(self, events: object, answers: object, plays: object, first: cython.longlong):
+    def _run_events(self, events: object, answers: object, plays: object, first: cython.longlong):
         """Feed all events; the first that is refused is raised, and those before it are done."""
         timeline: cython.p_longlong = ints_at(events)
         given: cython.p_double = floats_at(answers)
@@ -292,16 +292,16 @@ class Learner:
         while done < count:
             end = min(count, done + cython.cast(cython.Py_ssize_t, CHUNK))
             with cython.nogil:
-                done = self.loop(timeline, done, end, given, rows, first, taken, begin, keeps_all)
+                done = self._loop(timeline, done, end, given, rows, first, taken, begin, keeps_all)
             if done < end:
-                self.grow_or_raise(events[done], done, answers, first)
+                self._grow_or_raise(events[done], done, answers, first)
             elif cython.compiled:
                 PyErr_CheckSignals()
 
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1, check=False)
-    def loop(
+    def _loop(
         self,
         timeline: cython.p_longlong,
         start: cython.Py_ssize_t,
@@ -339,7 +339,7 @@ class Learner:
         return end
 
     @cython.cfunc
-    def grow_or_raise(
+    def _grow_or_raise(
         self, event: cython.longlong, position: object, answers: object, first: cython.longlong
     ):
         """Let the table grow if it was full, else raise why an event was refused."""
@@ -349,18 +349,18 @@ class Learner:
             if event != self._player.tickets.rounds:
                 raise refusals.out_of_turn(self._player.tickets.rounds, event, where)
             if self._player.predict(floats_at(new_floats(self._player.play_size))) != FULL:
-                raise refusals.too_early(self.kind, where)
+                raise refusals.too_early(self._kind, where)
             self._player.grow()
             return
         if not 0 <= ticket - first < len(answers):
             raise UnknownTicket(f"{where}ticket {ticket} has no row in feedback")
         answer = answers[ticket - first]
-        raise self.refusal(self._player.observe(ticket, floats_at(answer)), ticket, where)
+        raise self._refusal(self._player.observe(ticket, floats_at(answer)), ticket, where)
 
     # --- Arguments and errors --------------------------------------------------------------------
 
     @cython.cfunc
-    def find(self, name: object) -> object:
+    def _find(self, name: object) -> object:
         """Return the ticket of a name; None for a key whose ticket may have been lost."""
         try:
             return self._names.ticket(name)
@@ -370,7 +370,7 @@ class Learner:
             raise
 
     @cython.cfunc
-    def converted(self, feedback: object) -> object:
+    def _converted(self, feedback: object) -> object:
         """Return an answer as a vector without gaps."""
         size = self._player.answer_size
         answer = numbers(feedback, f"observe: an answer must be {size} numbers", BadFeedback)
@@ -381,7 +381,7 @@ class Learner:
         return answer
 
     @cython.cfunc
-    def refusal(self, status: cython.longlong, ticket: cython.longlong, where: object) -> object:
+    def _refusal(self, status: cython.longlong, ticket: cython.longlong, where: object) -> object:
         """Return the error for a refusal."""
         found = refusals.of_ticket(status, ticket, self._player.tickets.rounds, where)
-        return found or refusals.of_answer(status, ticket, self.kind, where)
+        return found or refusals.of_answer(status, ticket, self._kind, where)

@@ -373,12 +373,12 @@ class Regression(Learner):
                 f"{row.shape}"
             )
         found = np.empty(1)
-        if not self.is_ready:
+        if not self._is_ready:
             raise busy("predict")
         if key is not None:
             key = self._names.check(key)
         self._model.take_rows(row, self._model.tickets.rounds)
-        ticket = self.predict_into(floats_at(found))
+        ticket = self._predict_into(floats_at(found))
         if ticket < 0:
             raise unusable("predict: ", row)
         if key is not None:
@@ -393,7 +393,7 @@ class Regression(Learner):
         """
         return Learner.observe(self, ticket, label)
 
-    def refusal(self, status, ticket, where):
+    def _refusal(self, status, ticket, where):
         """Return the error for a refusal, in words of labels."""
         if status == TOO_LARGE:
             return BadFeedback(
@@ -406,7 +406,7 @@ class Regression(Learner):
                 f"{where}the label of ticket {ticket} must be a number of at most {LARGEST:g}; "
                 "nothing has changed: send a right one, or cancel the ticket"
             )
-        return Learner.refusal(self, status, ticket, where)
+        return Learner._refusal(self, status, ticket, where)
 
 
 def unusable(where, row):
