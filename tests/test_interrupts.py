@@ -223,7 +223,6 @@ OF_MODELS: dict[str, Event] = {
     "tick": (timed, lambda m: m.tick(14.5)),
     "tick with a date": (dated, lambda m: m.tick(NOON)),
     "many": (model, lambda m: m.predict_many(ROWS, keys=["new", None, "newer"])),
-    "many with numbers as keys": (model, lambda m: m.predict_many(ROWS, keys=[70, 71, 72])),
     "many with a date": (dated, lambda m: m.predict_many(ROWS, keys=["a", "b", "c"], at=NOON)),
     "many labels": (model, lambda m: m.observe_many(["k11", 10, "k9"], [1.0, 2.0, 3.0])),
     "predict after a label": (lambda: hearing(model(), 8), lambda m: m.predict({"x": 1.0})),
