@@ -224,7 +224,7 @@ class Leader(Base):
     h_n sums to at most 0 (be the leader in order of arrival), |z_{m+1} - z_m| <=
     (G + lambda D) / (lambda m) <= 3 G / (lambda m), and lambda D <= 2 G (Fact B.1). For the
     certificate: the best fixed point on h_1 + .. + h_n is z_{n+1}, so that regret needs no bound;
-    see ``core/leader.py``. Rounds that are skipped or cancelled: see ``Skip``.
+    see ``Leader`` in ``core/bases.py``. Rounds that are skipped or cancelled: see ``Skip``.
 
     >>> from belated import Ball, rates
     >>> Leader(Ball(3), rates.StronglyConvex(0.5)).reach

@@ -1,8 +1,13 @@
+cimport cython
+from libc.math cimport frexp, sqrt
+
 from belated.core.component cimport Component
+from belated.core.numerics cimport dot, exp, floats_at, largest_entry, ln, norm, part
 from belated.core.rates cimport Rate
 from belated.core.sets cimport Chart, Domain
 from belated.core.tickets cimport Tickets
 
+@cython.final
 cdef class Sums(Component):
     cdef readonly double diameter, width, lipschitz
     cdef public double rate, learned, drifted, largest
@@ -26,3 +31,38 @@ cdef class Base(Component):
     cdef double choose_rate(self, double norm) noexcept nogil
     cdef int move(self, double* cost, double norm, double eta) except -1 nogil
     cdef int update(self, double* cost, double norm) except -1 nogil
+
+cdef class Past(Component):
+    cdef readonly Tickets tickets
+    cdef readonly Py_ssize_t width
+    cdef readonly long long reach
+    cdef int last_ring
+    cdef public object records
+    cdef double* first
+    cdef long long seen(self) noexcept nogil
+    cdef int level(self) noexcept nogil
+    cdef double* at(self, long long arrivals) noexcept nogil
+    cdef double* below(self, int level) noexcept nogil
+    cdef double* beyond(self, int level) noexcept nogil
+
+cdef class PFTRL(Base):
+    pass
+
+cdef class OMD(Base):
+    pass
+
+cdef class DualAveraging(Base):
+    pass
+
+cdef class EntropyOMD(Base):
+    cdef double floor
+    cdef void raise_to_floor(self) noexcept nogil
+
+cdef class Leader(Base):
+    cdef Past past
+    cdef object spare_arrays
+    cdef double* apart
+    cdef double* slope
+    cdef public double learning, drift, unsure, way
+    cdef double lead(self, double* cost, double* below, double* beyond, double count) noexcept nogil
+    cdef void keep(self, double* old, double* record) noexcept nogil

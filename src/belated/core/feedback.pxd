@@ -1,6 +1,9 @@
+from libc.math cimport fabs
+
 from belated.core.component cimport Component
+from belated.core.exploration cimport Smoothing, unit_vector
+from belated.core.numerics cimport floats_at, part
 from belated.core.sets cimport Chart
-from belated.core.smoothing cimport Smoothing
 from belated.core.tickets cimport Tickets
 
 cdef class Feedback(Component):
@@ -14,3 +17,22 @@ cdef class Feedback(Component):
     cdef double* cost(self, long long entry, double* answer) noexcept nogil
     cdef bint is_excessive(self, long long entry, double* answer, double norm) noexcept nogil
     cdef void use(self, double* answer) noexcept nogil
+
+cdef class FirstOrder(Feedback):
+    cdef double lipschitz
+
+cdef class Exploring(Feedback):
+    cdef unsigned long long seed
+    cdef Smoothing smoothing
+    cdef object point_array
+    cdef double* point
+    cdef void explore(self, long long ticket, double sign, double* z, double* x) noexcept nogil
+    cdef double* along(self, long long entry, double value) noexcept nogil
+
+cdef class OnePoint(Exploring):
+    cdef double magnitude
+    cdef bint has_baseline
+    cdef public double values
+
+cdef class TwoPoint(Exploring):
+    cdef double lipschitz

@@ -1,5 +1,5 @@
 from belated.core.losses cimport Loss
-from belated.core.memory cimport floats_at, ints_at, part
+from belated.core.numerics cimport floats_at, ints_at, part
 from belated.core.numerics cimport dot
 from belated.core.player cimport Composition, Player
 from belated.core.tickets cimport CLOSED, DROPPED, FORGOTTEN, FULL, UNKNOWN, USED, Tickets

@@ -18,8 +18,7 @@ from belated.errors import TimelineError
 if cython.compiled:
     from cython.cimports.cpython.exc import PyErr_CheckSignals
 else:
-    from belated.core.memory import floats_at, ints_at, part
-    from belated.core.numerics import dot
+    from belated.core.numerics import dot, floats_at, ints_at, part
     from belated.core.tickets import CLOSED, DROPPED, FORGOTTEN, FULL, UNKNOWN, USED
 
 CHUNK = 1_000_000  # events between two chances to interrupt

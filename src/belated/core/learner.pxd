@@ -1,5 +1,6 @@
-from belated.core.keys cimport Keys
+from belated.core.numerics cimport floats_at, ints_at, is_plain, new_floats, part
 from belated.core.player cimport Player
+from belated.core.tickets cimport DROPPED, FORGOTTEN, FULL, Keys, USED
 
 cdef class Learner:
     cdef readonly Player _player

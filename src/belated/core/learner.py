@@ -17,16 +17,10 @@ from belated.errors import BadFeedback, BusyError, UnknownTicket
 from belated.validation import checked_ticket, numbers
 
 if cython.compiled:
-    from cython.cimports.belated.core.keys import Keys
-    from cython.cimports.belated.core.memory import floats_at, ints_at, is_plain, new_floats, part
-    from cython.cimports.belated.core.player import Player
-    from cython.cimports.belated.core.tickets import DROPPED, FORGOTTEN, FULL, USED
     from cython.cimports.cpython.exc import PyErr_CheckSignals
 else:
-    from belated.core.keys import Keys
-    from belated.core.memory import floats_at, ints_at, is_plain, new_floats, part
-    from belated.core.player import Player
-    from belated.core.tickets import DROPPED, FORGOTTEN, FULL, USED
+    from belated.core.numerics import floats_at, ints_at, is_plain, new_floats, part
+    from belated.core.tickets import DROPPED, FORGOTTEN, FULL, USED, Keys
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -55,14 +49,13 @@ def busy(who):
     )
 
 
-@cython.cclass
 class Learner:
     """The events of a learner around a player; ``belated.learner`` adds specs and snapshots."""
 
     # ``_is_ready`` is False while user code or a long loop runs.
     __slots__ = ("_is_ready", "_kind", "_names", "_player", "_shape", "_wants_function")
 
-    def _begin(self, player: Player, kind: str, shape: tuple, wants_function: bool):
+    def _begin(self, player, kind: str, shape: tuple, wants_function: bool):
         """Take a player; its plays have this shape."""
         self._player, self._kind, self._shape = player, kind, shape
         self._names, self._wants_function = Keys(player.tickets), wants_function
@@ -189,9 +182,7 @@ class Learner:
 
     # --- Events with parts of a user -------------------------------------------------------------
 
-    @cython.cfunc
-    @cython.exceptval(-100, check=False)
-    def _predict_into(self, x: cython.p_double) -> cython.longlong:
+    def _predict_into(self, x):
         """Predict; let the table grow, and undo what a user's part leaves half way."""
         ticket: cython.longlong = FULL
         if not self._player.has_user_parts:
@@ -215,9 +206,7 @@ class Learner:
         finally:
             self._is_ready = True
 
-    @cython.cfunc
-    @cython.exceptval(-100, check=False)
-    def _observe_from(self, ticket: cython.longlong, answer: cython.p_double) -> cython.longlong:
+    def _observe_from(self, ticket, answer):
         """Observe, and undo what a user's part leaves half way."""
         if not self._player.has_user_parts:
             return self._player.observe(ticket, answer)
@@ -232,9 +221,7 @@ class Learner:
         finally:
             self._is_ready = True
 
-    @cython.cfunc
-    @cython.exceptval(-100, check=False)
-    def _cancel_at(self, ticket: cython.longlong) -> cython.longlong:
+    def _cancel_at(self, ticket):
         """Cancel, and undo what a user's part leaves half way."""
         if not self._player.has_user_parts:
             return self._player.cancel(ticket)
@@ -249,8 +236,7 @@ class Learner:
         finally:
             self._is_ready = True
 
-    @cython.cfunc
-    def _gradient_now(self, ticket: cython.longlong, gradient: object) -> object:
+    def _gradient_now(self, ticket, gradient):
         """Return the gradient of a late loss at the current point.
 
         That of a skipped ticket is only looked at, for whether it is larger than was assumed.
@@ -277,8 +263,7 @@ class Learner:
         """Return events and answers, one row each, as arrays; ``belated.learner`` has it."""
         raise NotImplementedError
 
-    @cython.cfunc
-    def _run_events(self, events: object, answers: object, plays: object, first: cython.longlong):
+    def _run_events(self, events, answers, plays, first):
         """Feed all events; the first that is refused is raised, and those before it are done."""
         timeline: cython.p_longlong = ints_at(events)
         given: cython.p_double = floats_at(answers)
@@ -298,21 +283,7 @@ class Learner:
             elif cython.compiled:
                 PyErr_CheckSignals()
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1, check=False)
-    def _loop(
-        self,
-        timeline: cython.p_longlong,
-        start: cython.Py_ssize_t,
-        end: cython.Py_ssize_t,
-        answers: cython.p_double,
-        rows: cython.Py_ssize_t,
-        first: cython.longlong,
-        plays: cython.p_double,
-        begin: cython.longlong,
-        keeps_all: cython.bint,
-    ) -> cython.Py_ssize_t:
+    def _loop(self, timeline, start, end, answers, rows, first, plays, begin, keeps_all):
         """Feed events until one is refused; return its number, or the end."""
         play_size: cython.Py_ssize_t = self._player.play_size
         answer_size: cython.Py_ssize_t = self._player.answer_size
@@ -338,10 +309,7 @@ class Learner:
                 return i
         return end
 
-    @cython.cfunc
-    def _grow_or_raise(
-        self, event: cython.longlong, position: object, answers: object, first: cython.longlong
-    ):
+    def _grow_or_raise(self, event, position, answers, first):
         """Let the table grow if it was full, else raise why an event was refused."""
         where = f"run: event {position}: "
         ticket: cython.longlong = ~event
@@ -359,8 +327,7 @@ class Learner:
 
     # --- Arguments and errors --------------------------------------------------------------------
 
-    @cython.cfunc
-    def _find(self, name: object) -> object:
+    def _find(self, name):
         """Return the ticket of a name; None for a key whose ticket may have been lost."""
         try:
             return self._names.ticket(name)
@@ -369,8 +336,7 @@ class Learner:
                 return None
             raise
 
-    @cython.cfunc
-    def _converted(self, feedback: object) -> object:
+    def _converted(self, feedback):
         """Return an answer as a vector without gaps."""
         size = self._player.answer_size
         answer = numbers(feedback, f"observe: an answer must be {size} numbers", BadFeedback)
@@ -380,8 +346,7 @@ class Learner:
             raise refusals.of_shape((size,), answer.shape, "observe: ")
         return answer
 
-    @cython.cfunc
-    def _refusal(self, status: cython.longlong, ticket: cython.longlong, where: object) -> object:
+    def _refusal(self, status, ticket, where):
         """Return the error for a refusal."""
         found = refusals.of_ticket(status, ticket, self._player.tickets.rounds, where)
         return found or refusals.of_answer(status, ticket, self._kind, where)

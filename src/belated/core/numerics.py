@@ -1,4 +1,4 @@
-"""Sums in a fixed order, and ln, exp and cube root out of + - * / alone.
+"""Sums in a fixed order; ln, exp and cube root out of + - * / alone; arrays as C pointers.
 
 C libraries differ in the last bits of their functions, and compilers reorder sums under fast-math;
 either would break the promise that a replay on another machine ends in the same state. Sums over
@@ -9,10 +9,12 @@ polynomials are Chebyshev interpolants; errors stay within 2 units in the last p
 from __future__ import annotations
 
 import cython
+import numpy as np
 
 if cython.compiled:
-    from cython.cimports.libc.math import fabs, floor, frexp, isnan, ldexp, sqrt
-    from cython.cimports.libc.string import memcpy
+    from cython.cimports import numpy as cnp
+
+    cnp.import_array()
 else:
     import struct
     from math import fabs, floor, frexp, isnan, ldexp, sqrt
@@ -86,20 +88,14 @@ def ln_scaled(x: cython.double, shift: cython.longlong) -> cython.double:
     return e * LN2_HIGH + (2.0 * t + (tail + e * LN2_LOW))
 
 
-@cython.ccall
-@cython.nogil
-@cython.exceptval(check=False)
-def ln(x: cython.double) -> cython.double:
+def ln(x):
     """Return the natural logarithm of a positive x."""
     if x < LEAST_NORMAL:
         return ln_scaled(x * 18014398509481984.0, 54)
     return ln_scaled(x, 0)
 
 
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def exp(x: cython.double) -> cython.double:
+def exp(x):
     """Return e^x for x <= 0; 0 where that is no normal float."""
     if x < -708.0:
         return 0.0
@@ -126,10 +122,7 @@ def exp(x: cython.double) -> cython.double:
     return (1.0 + (r + square * (low + square * square * high))) * power
 
 
-@cython.ccall
-@cython.nogil
-@cython.exceptval(check=False)
-def cube_root(x: cython.double) -> cython.double:
+def cube_root(x):
     """Return the cube root of a positive x, by Newton's method on a number in [1/2, 4)."""
     m: cython.double
     e: cython.int = 0
@@ -146,10 +139,7 @@ def cube_root(x: cython.double) -> cython.double:
     return ldexp(y, third)
 
 
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def dot(v: cython.p_double, w: cython.p_double, n: cython.Py_ssize_t) -> cython.double:
+def dot(v, w, n):
     """Return <v, w>."""
     a: cython.double = 0.0
     b: cython.double = 0.0
@@ -167,10 +157,7 @@ def dot(v: cython.p_double, w: cython.p_double, n: cython.Py_ssize_t) -> cython.
     return (a + b) + (c + d)
 
 
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def scaled_norm(v: cython.p_double, n: cython.Py_ssize_t, scale: cython.double) -> cython.double:
+def scaled_norm(v, n, scale):
     """Return |scale v|; NaN stays NaN."""
     squares: cython.double = 0.0
     i: cython.Py_ssize_t
@@ -179,10 +166,7 @@ def scaled_norm(v: cython.p_double, n: cython.Py_ssize_t, scale: cython.double) 
     return sqrt(squares)
 
 
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def norm(v: cython.p_double, n: cython.Py_ssize_t) -> cython.double:
+def norm(v, n):
     """Return |v|, also where its square overflows or underflows."""
     squares: cython.double = dot(v, v, n)
     if LEAST_SQUARES <= squares <= MOST_SQUARES:
@@ -192,10 +176,7 @@ def norm(v: cython.p_double, n: cython.Py_ssize_t) -> cython.double:
     return scaled_norm(v, n, UP) / UP
 
 
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def largest_entry(v: cython.p_double, n: cython.Py_ssize_t) -> cython.double:
+def largest_entry(v, n):
     """Return max |v_i|; NaN if there is one."""
     largest: cython.double = 0.0
     entry: cython.double
@@ -209,10 +190,7 @@ def largest_entry(v: cython.p_double, n: cython.Py_ssize_t) -> cython.double:
     return largest
 
 
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def squared_distance(v: cython.p_double, w: cython.p_double, n: cython.Py_ssize_t) -> cython.double:
+def squared_distance(v, w, n):
     """Return |v - w|^2."""
     a: cython.double = 0.0
     b: cython.double = 0.0
@@ -228,3 +206,59 @@ def squared_distance(v: cython.p_double, w: cython.p_double, n: cython.Py_ssize_
     for i in range(whole, n):
         a += (v[i] - w[i]) * (v[i] - w[i])
     return (a + b) + (c + d)
+
+
+# --- Arrays: a C pointer; interpreted a memoryview, which checks bounds --------------------------
+
+if not cython.compiled:
+
+    def part(vector, start):
+        """Return what begins at an entry of a vector."""
+        return vector[start:]
+
+
+def new_floats(size):
+    """Return an array for so many floats, with nothing in particular in it."""
+    if cython.compiled:
+        shape: cnp.npy_intp[1]
+        shape[0] = size
+        return cnp.PyArray_EMPTY(1, shape, cnp.NPY_DOUBLE, 0)
+    else:
+        return np.empty(size)
+
+
+def floats_at(array):
+    """Return where the floats of an array without gaps stand; the caller keeps the array alive."""
+    if cython.compiled:
+        return cython.cast(cython.p_double, cnp.PyArray_DATA(cython.cast(cnp.ndarray, array)))
+    else:
+        return memoryview(array.reshape(-1))
+
+
+def ints_at(array):
+    """Return where the ints of an array without gaps stand."""
+    if cython.compiled:
+        return cython.cast(cython.p_longlong, cnp.PyArray_DATA(cython.cast(cnp.ndarray, array)))
+    else:
+        return memoryview(array.reshape(-1))
+
+
+def is_plain(array, size):
+    """Tell whether this is a NumPy vector of so many floats without gaps, aligned and native."""
+    if cython.compiled:
+        if not cnp.PyArray_CheckExact(array):
+            return False
+        vector: cnp.ndarray = array
+        return (
+            cnp.PyArray_TYPE(vector) == cnp.NPY_DOUBLE
+            and cnp.PyArray_NDIM(vector) == 1
+            and cnp.PyArray_ISCARRAY_RO(vector)
+            and cnp.PyArray_SIZE(vector) == size
+        )
+    else:
+        return (
+            type(array) is np.ndarray
+            and array.dtype == np.float64
+            and array.shape == (size,)
+            and array.flags.carray
+        )

@@ -1,7 +1,8 @@
 from belated.core.bases cimport Base
 from belated.core.component cimport Component
 from belated.core.feedback cimport Feedback
-from belated.core.tickets cimport Tickets
+from belated.core.numerics cimport floats_at
+from belated.core.tickets cimport BAD, CLOSED, DROPPED, FULL, TOO_LARGE, Tickets, USED
 from belated.core.wrappers cimport Wrapper
 
 cdef class Player(Component):

@@ -7,33 +7,17 @@ import numpy as np
 
 from belated.core.component import section
 
-if cython.compiled:
-    from cython.cimports.belated.core.bases import Base
-    from cython.cimports.belated.core.component import Component
-    from cython.cimports.belated.core.feedback import Feedback
-    from cython.cimports.belated.core.memory import floats_at
-    from cython.cimports.belated.core.tickets import (
-        BAD,
-        CLOSED,
-        DROPPED,
-        FULL,
-        TOO_LARGE,
-        USED,
-        Tickets,
-    )
-    from cython.cimports.belated.core.wrappers import Wrapper
-else:
+if not cython.compiled:
     from belated.core.bases import Base
     from belated.core.component import Component
     from belated.core.feedback import Feedback
-    from belated.core.memory import floats_at
+    from belated.core.numerics import floats_at
     from belated.core.tickets import BAD, CLOSED, DROPPED, FULL, TOO_LARGE, USED, Tickets
     from belated.core.wrappers import Wrapper
 
 HUGE = cython.declare(cython.double, 1e100)  # sums of squares of larger costs could overflow
 
 
-@cython.cclass
 class Player(Component):
     """Something with open tickets that plays; learners of the paper and published methods.
 
@@ -54,31 +38,19 @@ class Player(Component):
         """Make room after an event returned FULL."""
         self.tickets.grow()
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-100, check=False)
-    def predict(self, x: cython.p_double) -> cython.longlong:
+    def predict(self, x):
         """Issue the next ticket, write its play to x and return it; FULL: the table must grow."""
         return FULL
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-100, check=False)
-    def observe(self, ticket: cython.longlong, answer: cython.p_double) -> cython.longlong:
+    def observe(self, ticket, answer):
         """Use the answer to a ticket."""
         return CLOSED
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-100, check=False)
-    def cancel(self, ticket: cython.longlong) -> cython.longlong:
+    def cancel(self, ticket):
         """Close a ticket whose answer will never come."""
         return CLOSED
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def look(self, ticket: cython.longlong) -> cython.longlong:
+    def look(self, ticket):
         """Return what an answer to a ticket would meet: USED, DROPPED or a refusal.
 
         Where few tickets are tracked (``loses``) it is not known of the others whether they were
@@ -89,14 +61,10 @@ class Player(Component):
             return DROPPED if self.tickets.is_expired(entry) else USED
         return DROPPED if self.loses and entry == CLOSED else entry
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def peek(self, x: cython.p_double) -> cython.void:
+    def peek(self, x):
         """Write the current point to x, without exploration."""
 
 
-@cython.cclass
 class Composition(Player):
     """A learner of the paper: feedback, base and wrapper.
 
@@ -135,10 +103,7 @@ class Composition(Player):
         """Return the cost of the newest step, where that is not the answer itself."""
         return (self if self.wrapper.weighs else self.feedback).work_array.copy()
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-100, check=False)
-    def predict(self, x: cython.p_double) -> cython.longlong:
+    def predict(self, x):
         """Give up on what is overdue (Algorithm 3), then issue the next ticket."""
         ticket: cython.longlong = self.tickets.rounds
         entry: cython.longlong
@@ -161,10 +126,7 @@ class Composition(Player):
             self.tickets.lose(entry)
         return ticket
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-100, check=False)
-    def observe(self, ticket: cython.longlong, answer: cython.p_double) -> cython.longlong:
+    def observe(self, ticket, answer):
         """Every check comes before the first change."""
         entry: cython.longlong = self.tickets.locate(ticket)
         i: cython.Py_ssize_t
@@ -196,10 +158,7 @@ class Composition(Player):
         self.tickets.close(entry)
         return USED
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def count(self, entry: cython.longlong) -> cython.void:
+    def count(self, entry):
         """Count the arrival for an open entry, and what it weighs."""
         weight: cython.double
         open_lags: cython.longlong
@@ -210,10 +169,7 @@ class Composition(Player):
         open_lags = self.tickets.count_arrival(entry)
         self.tickets.count_weight(weight, self.wrapper.count_waiting(weight, open_lags))
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1, check=False)
-    def feed_nothing(self, entry: cython.longlong) -> cython.int:
+    def feed_nothing(self, entry):
         """Feed an entry that has no answer: a zero cost, which counts in every sum.
 
         Under strong convexity it is the gradient of (lambda / 2) |y|^2 at the current point.
@@ -230,10 +186,7 @@ class Composition(Player):
                 self.tickets.lag = 0  # this gradient is not one at the point of the ticket
         return self.base.update(self.work, norm)
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1, check=False)
-    def give_up(self, entry: cython.longlong) -> cython.int:
+    def give_up(self, entry):
         """Close an open entry that is overdue."""
         if self.wrapper.weighs:
             self.tickets.lose(entry)
@@ -242,10 +195,7 @@ class Composition(Player):
         self.tickets.skip(entry)
         return 0
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-100, check=False)
-    def cancel(self, ticket: cython.longlong) -> cython.longlong:
+    def cancel(self, ticket):
         """A ticket that was given up on is just forgotten."""
         entry: cython.longlong = self.tickets.locate(ticket)
         if entry < 0:
@@ -257,8 +207,5 @@ class Composition(Player):
         self.tickets.cancel(entry)
         return USED
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def peek(self, x: cython.p_double) -> cython.void:
+    def peek(self, x):
         self.feedback.chart.to_user(self.base.z, x)

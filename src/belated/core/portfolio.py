@@ -4,7 +4,7 @@ The play is z = sum_i w_i z_i. An answer c_n to a play made after s arrivals cha
 
     l_i = <c_n, (z_i(a) + z_i(b)) / 2> + |c_n| min(D, half the way from z_i(a) to z_i(b)),
 
-a <= s <= b being the arrivals around s after which points are kept (see ``past``), and the way the
+a <= s <= b being the arrivals around s after which points are kept (see ``Past``), and the way the
 sum of the member's own moves. That is at least <c_n, z_i(s)>, what its own play would have cost,
 and equal to it if s itself is kept. The mixture is charged in the same way,
 
@@ -31,28 +31,18 @@ import numpy as np
 
 from belated.core.component import ANY, NOT_NEGATIVE, SLACK, VECTOR, WEIGHT, demand
 
-if cython.compiled:
-    from cython.cimports.belated.core.bases import Base
-    from cython.cimports.belated.core.component import Component
-    from cython.cimports.belated.core.memory import floats_at, part
-    from cython.cimports.belated.core.numerics import exp, ln, squared_distance
-    from cython.cimports.belated.core.past import Past
-    from cython.cimports.libc.math import fabs, sqrt
-else:
+if not cython.compiled:
     from math import fabs, sqrt
 
-    from belated.core.bases import Base
+    from belated.core.bases import Base, Past
     from belated.core.component import Component
-    from belated.core.memory import floats_at, part
-    from belated.core.numerics import exp, ln, squared_distance
-    from belated.core.past import Past
+    from belated.core.numerics import exp, floats_at, ln, part, squared_distance
 
 LN_FOUR = cython.declare(cython.double, 1.3862943611198906)
 FLOOR = cython.declare(cython.double, 2.0**-30)
 """Keeps differences by rounding, as parts of D times the largest cost, from moving the weights."""
 
 
-@cython.cclass
 class Member(Component):
     """A member of a portfolio, and the members after it.
 
@@ -62,12 +52,6 @@ class Member(Component):
 
     FIELDS = {"way": NOT_NEGATIVE}
 
-    base = cython.declare(Base, visibility="readonly")
-    following: Member
-    number: cython.Py_ssize_t
-    is_last: cython.bint
-    way = cython.declare(cython.double, visibility="public")
-
     def __init__(self, base: Base, number: int, following):
         self.base, self.number, self.following = base, number, following
         self.is_last, self.way = following is None, 0.0
@@ -75,22 +59,12 @@ class Member(Component):
     def parts(self):
         return {"base": self.base}
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def choose_rates(
-        self, norm: cython.double, weights: cython.p_double, mean: cython.double
-    ) -> cython.double:
+    def choose_rates(self, norm, weights, mean):
         """Let everyone choose a step; add their mean under the weights to ``mean``."""
         mean += weights[self.number] * self.base.choose_rate(norm)
         return mean if self.is_last else self.following.choose_rates(norm, weights, mean)
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def move(
-        self, cost: cython.p_double, norm: cython.double, work: cython.p_double
-    ) -> cython.void:
+    def move(self, cost, norm, work):
         """Let everyone take a step."""
         dim: cython.Py_ssize_t = self.base.dim
         i: cython.Py_ssize_t
@@ -102,10 +76,7 @@ class Member(Component):
         if not self.is_last:
             self.following.move(cost, norm, work)
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def mix(self, weights: cython.p_double, z: cython.p_double) -> cython.void:
+    def mix(self, weights, z):
         """Add the points of everyone, times their weights, to z."""
         weight: cython.double = weights[self.number]
         i: cython.Py_ssize_t
@@ -114,10 +85,7 @@ class Member(Component):
         if not self.is_last:
             self.following.mix(weights, z)
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def keep(self, count: cython.Py_ssize_t, record: cython.p_double) -> cython.void:
+    def keep(self, count, record):
         """Write way and point of everyone to a record; points stand by coordinate."""
         i: cython.Py_ssize_t
         record[self.number] = self.way
@@ -127,7 +95,6 @@ class Member(Component):
             self.following.keep(count, record)
 
 
-@cython.cclass
 class Portfolio(Base):
     """The mixture of the members; see the module.
 
@@ -149,29 +116,6 @@ class Portfolio(Base):
         "weights_way": NOT_NEGATIVE,
         "soft_top": ANY,
     }
-
-    members = cython.declare(tuple, visibility="readonly")
-    first_member: Member
-    anchor: Member
-    count: cython.Py_ssize_t
-    leash: cython.double
-    past: Past
-    weights = cython.declare(object, visibility="public")
-    targets = cython.declare(object, visibility="public")
-    gaps = cython.declare(object, visibility="public")
-    misread = cython.declare(object, visibility="public")
-    prior: object
-    charge_array: object
-    weights_rate = cython.declare(cython.double, visibility="public")
-    risen = cython.declare(cython.double, visibility="public")
-    weights_way = cython.declare(cython.double, visibility="public")
-    soft_top = cython.declare(cython.double, visibility="public")
-    w: cython.p_double
-    target: cython.p_double
-    gap: cython.p_double
-    lost: cython.p_double
-    priors: cython.p_double
-    charges: cython.p_double
 
     def __init__(self, bases, prior, anchor, leash: float, reach: int, first, *arguments):
         Base.__init__(self, first, *arguments)
@@ -214,19 +158,13 @@ class Portfolio(Base):
             demand(((found >= 0.0) & (found <= 1.0 + SLACK)).all(), "weights of members")
             demand((abs(found.sum(axis=1) - 1.0) <= SLACK).all(), "weights of members")
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def choose_rate(self, norm: cython.double) -> cython.double:
+    def choose_rate(self, norm):
         """Return the mean of the members' steps under the weights."""
         eta: cython.double = self.first_member.choose_rates(norm, self.w, 0.0)
         self.sums.add(eta, self.tickets.waiting, norm)
         return eta
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1, check=False)
-    def update(self, cost: cython.p_double, norm: cython.double) -> cython.int:
+    def update(self, cost, norm):
         """Charge the members, move the weights, move the members, and mix them.
 
         A cost of zero charges nobody and moves nothing, but its arrival counts.
@@ -244,10 +182,7 @@ class Portfolio(Base):
         self.keep()
         return 0
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def keep(self) -> cython.void:
+    def keep(self):
         """Keep where everyone stands now."""
         record: cython.p_double = self.past.at(self.tickets.arrived)
         self.first_member.keep(self.count, record)
@@ -257,10 +192,7 @@ class Portfolio(Base):
         for i in range(self.count):
             record[1 + i] = self.w[i]
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def charge(self, cost: cython.p_double, norm: cython.double) -> cython.double:
+    def charge(self, cost, norm):
         """Write what a cost charges every member, counted from the mean; return the span.
 
         Beyond the reach nobody is charged, and half of what the play may have cost more than any
@@ -305,10 +237,7 @@ class Portfolio(Base):
             highest = charges[i] if charges[i] > highest else highest
         return highest - lowest
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def mixed_charge(self, span: cython.double) -> cython.double:
+    def mixed_charge(self, span):
         """Return A, from the records of the weights around the play."""
         level: cython.int = self.past.level()
         place: cython.Py_ssize_t = (1 + self.dim) * self.count
@@ -321,10 +250,7 @@ class Portfolio(Base):
             mixed += self.charges[i] * (0.5 * (low[1 + i] + high[1 + i]))
         return mixed + 0.5 * span * (half if half < 2.0 else 2.0)
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def weigh(self, cost: cython.p_double, norm: cython.double) -> cython.void:
+    def weigh(self, cost, norm):
         """Charge everyone, lower the rate of the weights, and let targets follow the gaps."""
         span: cython.double = self.charge(cost, norm)
         if span == 0.0:  # nobody is better than another; rounding must not make a difference
@@ -345,10 +271,7 @@ class Portfolio(Base):
         for i in range(self.count):
             self.target[i] /= total
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def soften(self) -> cython.double:
+    def soften(self):
         """Set the soft maximum ln(sum_i prior_i exp(rate gap_i)) / rate; return the sum of targets.
 
         Targets become the terms, shifted by the largest gap. Before the first rate that gap is all
@@ -369,10 +292,7 @@ class Portfolio(Base):
         self.soft_top += ln(total) / rate
         return total
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def follow(self) -> cython.void:
+    def follow(self):
         """Let the weights follow their targets, or the anchor alone while the leash is taut."""
         is_tied: cython.bint = self.exceeds_leash()
         new: cython.double
@@ -384,10 +304,7 @@ class Portfolio(Base):
             self.weights_way += fabs(new - self.w[i])
             self.w[i] = new
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def exceeds_leash(self) -> cython.bint:
+    def exceeds_leash(self):
         """Tell whether the play has lost, or soon may, what the leash allows over the anchor."""
         bound: cython.double = self.sums.lipschitz
         bound = bound if bound > self.sums.largest else self.sums.largest

@@ -1,6 +1,42 @@
+from libc.math cimport sqrt
+
 from belated.core.component cimport Component
+from belated.core.exploration cimport Smoothing
+from belated.core.numerics cimport floats_at
 from belated.core.tickets cimport Tickets
 
 cdef class Rate(Component):
     cdef readonly Tickets tickets
     cdef double step_size(self, double norm) noexcept nogil
+
+cdef class DelayAdaptive(Rate):
+    cdef double gain
+
+cdef class DelayAdaptiveValues(Rate):
+    cdef double gain, noise
+    cdef Smoothing smoothing
+    cdef public double spread
+
+cdef class DelayAdaptivePairs(Rate):
+    cdef double gain, dim
+
+cdef class Tight(Rate):
+    cdef double gain
+
+cdef class GradientAdaptive(Rate):
+    cdef double gain, lipschitz
+    cdef public double spread, largest
+
+cdef class StronglyConvex(Rate):
+    cdef double curvature
+
+cdef class Constant(Rate):
+    cdef double step
+
+cdef class InverseRoot(Rate):
+    cdef double step
+
+cdef class Table(Rate):
+    cdef object array
+    cdef double* steps
+    cdef long long size

@@ -2,8 +2,8 @@ from libc.math cimport fabs
 
 from belated.core.bases cimport Base, Sums
 from belated.core.component cimport Component
-from belated.core.directions cimport unit_vector
-from belated.core.memory cimport floats_at, part
+from belated.core.exploration cimport unit_vector
+from belated.core.numerics cimport floats_at, part
 from belated.core.numerics cimport norm
 from belated.core.player cimport Player
 from belated.core.rates cimport Rate

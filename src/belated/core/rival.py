@@ -20,9 +20,8 @@ if not cython.compiled:
 
     from belated.core.bases import Sums
     from belated.core.component import Component
-    from belated.core.directions import unit_vector
-    from belated.core.memory import floats_at, part
-    from belated.core.numerics import norm
+    from belated.core.exploration import unit_vector
+    from belated.core.numerics import floats_at, norm, part
     from belated.core.player import Player
     from belated.core.rates import Rate
     from belated.core.tickets import (

@@ -1,7 +1,7 @@
 from libc.math cimport fabs, sqrt
 
-from belated.core.directions cimport word_share
-from belated.core.memory cimport floats_at
+from belated.core.exploration cimport word_share
+from belated.core.numerics cimport floats_at
 from belated.core.numerics cimport exp, ln
 from belated.core.rival cimport SLACK, Method
 from belated.core.rival_experts cimport least, normalise

@@ -28,9 +28,8 @@ from belated.core.component import (
 if not cython.compiled:
     from math import fabs, sqrt
 
-    from belated.core.directions import word_share
-    from belated.core.memory import floats_at
-    from belated.core.numerics import exp, ln
+    from belated.core.exploration import word_share
+    from belated.core.numerics import exp, floats_at, ln
     from belated.core.rival import SLACK, Method
     from belated.core.rival_experts import least, normalise
 

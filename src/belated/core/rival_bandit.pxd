@@ -1,7 +1,7 @@
 from libc.math cimport sqrt
 
-from belated.core.directions cimport unit_vector
-from belated.core.memory cimport floats_at, part
+from belated.core.exploration cimport unit_vector
+from belated.core.numerics cimport floats_at, part
 from belated.core.numerics cimport cube_root, exp, ln
 from belated.core.rival cimport Exploring, Pairs
 from belated.core.tickets cimport HELD

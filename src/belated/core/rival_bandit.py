@@ -12,9 +12,8 @@ from belated.core.rival import is_doubled
 if not cython.compiled:
     from math import sqrt
 
-    from belated.core.directions import unit_vector
-    from belated.core.memory import floats_at, part
-    from belated.core.numerics import cube_root, exp, ln
+    from belated.core.exploration import unit_vector
+    from belated.core.numerics import cube_root, exp, floats_at, ln, part
     from belated.core.rival import Exploring, Pairs
     from belated.core.tickets import HELD
 

@@ -1,6 +1,6 @@
 from libc.math cimport sqrt
 
-from belated.core.memory cimport floats_at, part
+from belated.core.numerics cimport floats_at, part
 from belated.core.numerics cimport dot, exp
 from belated.core.rival cimport Hint, Method
 

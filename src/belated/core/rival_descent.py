@@ -12,8 +12,7 @@ from belated.core.rival import is_doubled
 if not cython.compiled:
     from math import sqrt
 
-    from belated.core.memory import floats_at, part
-    from belated.core.numerics import dot, exp
+    from belated.core.numerics import dot, exp, floats_at, part
     from belated.core.rival import Hint, Method
 
 

@@ -1,6 +1,6 @@
 from libc.math cimport INFINITY, fabs, sqrt
 
-from belated.core.memory cimport floats_at, part
+from belated.core.numerics cimport floats_at, part
 from belated.core.numerics cimport exp, ln
 from belated.core.rival cimport Hint, Method
 from belated.core.tickets cimport HELD

@@ -15,8 +15,7 @@ if not cython.compiled:
     from math import fabs, sqrt
     from math import inf as INFINITY
 
-    from belated.core.memory import floats_at, part
-    from belated.core.numerics import exp, ln
+    from belated.core.numerics import exp, floats_at, ln, part
     from belated.core.rival import Hint, Method
     from belated.core.tickets import HELD
 

@@ -1,6 +1,6 @@
 from libc.math cimport sqrt
 
-from belated.core.memory cimport floats_at
+from belated.core.numerics cimport floats_at
 from belated.core.rival cimport Hint, Method
 from belated.core.tickets cimport BAD
 

@@ -14,7 +14,7 @@ from belated.core.component import ANY, NOT_NEGATIVE, demand
 if not cython.compiled:
     from math import sqrt
 
-    from belated.core.memory import floats_at
+    from belated.core.numerics import floats_at
     from belated.core.rival import Hint, Method
     from belated.core.tickets import BAD
 

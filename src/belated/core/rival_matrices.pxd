@@ -1,7 +1,7 @@
 from libc.math cimport fabs, sqrt
 
 from belated.core.learner cimport Learner
-from belated.core.memory cimport floats_at, part
+from belated.core.numerics cimport floats_at, part
 from belated.core.numerics cimport dot, ln, norm
 from belated.core.player cimport Player
 from belated.core.rival cimport SLACK, Method

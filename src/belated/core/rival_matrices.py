@@ -20,8 +20,7 @@ if not cython.compiled:
     from math import fabs, sqrt
 
     from belated.core.learner import Learner
-    from belated.core.memory import floats_at, part
-    from belated.core.numerics import dot, ln, norm
+    from belated.core.numerics import dot, floats_at, ln, norm, part
     from belated.core.player import Player
     from belated.core.rival import SLACK, Method
     from belated.core.tickets import BAD, FULL, TOO_LARGE, USED, Tickets

@@ -1,4 +1,7 @@
+from libc.math cimport fabs, sqrt
+
 from belated.core.component cimport Component
+from belated.core.numerics cimport dot, floats_at, norm, scaled_norm
 
 cdef class Chart(Component):
     cdef readonly Py_ssize_t dim
@@ -11,3 +14,26 @@ cdef class Domain(Component):
     cdef readonly Py_ssize_t dim
     cdef int project(self, double* v, double* z) except -1 nogil
     cdef void corner(self, double* g, double* v) noexcept nogil
+
+cdef class Shift(Chart):
+    cdef object shift_array
+    cdef double* shift
+
+cdef class Scale(Chart):
+    cdef object arrays
+    cdef double* shift
+    cdef double* scale
+    cdef double* low
+    cdef double* high
+
+cdef class Ball(Domain):
+    cdef double radius
+
+cdef class Box(Domain):
+    pass
+
+cdef class Simplex(Domain):
+    cdef readonly double floor
+
+cdef class L1Ball(Domain):
+    cdef double radius

@@ -15,17 +15,11 @@ import numpy as np
 from belated.core.component import SLACK
 from belated.validation import checked_point
 
-if cython.compiled:
-    from cython.cimports.belated.core.component import Component
-    from cython.cimports.belated.core.memory import floats_at
-    from cython.cimports.belated.core.numerics import dot, norm, scaled_norm
-    from cython.cimports.libc.math import fabs, sqrt
-else:
+if not cython.compiled:
     from math import fabs, sqrt
 
     from belated.core.component import Component
-    from belated.core.memory import floats_at
-    from belated.core.numerics import dot, norm, scaled_norm
+    from belated.core.numerics import dot, floats_at, norm, scaled_norm
 
 INFINITY = cython.declare(cython.double, float("inf"))
 MOST_SQUARES = cython.declare(cython.double, 1e300)  # beyond it a sum of squares may overflow
@@ -35,7 +29,6 @@ DOWN = cython.declare(cython.double, 2.0**-600)
 # --- Charts --------------------------------------------------------------------------------------
 
 
-@cython.cclass
 class Chart(Component):
     """x = y."""
 
@@ -48,79 +41,50 @@ class Chart(Component):
         self.from_user(floats_at(np.ascontiguousarray(x, dtype=np.float64)), floats_at(y))
         return y
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def to_user(self, y: cython.p_double, x: cython.p_double) -> cython.void:
+    def to_user(self, y, x):
         """Write x for a point y."""
         i: cython.Py_ssize_t
         for i in range(self.dim):
             x[i] = y[i]
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def from_user(self, x: cython.p_double, y: cython.p_double) -> cython.void:
+    def from_user(self, x, y):
         """Write y for a point x."""
         i: cython.Py_ssize_t
         for i in range(self.dim):
             y[i] = x[i]
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def scale_gradient(self, gradient: cython.p_double, work: cython.p_double) -> cython.p_double:
+    def scale_gradient(self, gradient, work):
         """Return the gradient by y for one by x: itself, or ``work`` where that holds it."""
         return gradient
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def unscale_cost(self, cost: cython.p_double, out: cython.p_double) -> cython.void:
+    def unscale_cost(self, cost, out):
         """Write the gradient by x for one by y."""
         i: cython.Py_ssize_t
         for i in range(self.dim):
             out[i] = cost[i]
 
 
-@cython.cclass
 class Shift(Chart):
     """x = shift + y."""
-
-    shift_array: object
-    shift: cython.p_double
 
     def __init__(self, shift):
         self.dim = len(shift)
         self.shift_array = np.array(shift, dtype=np.float64)
         self.shift = floats_at(self.shift_array)
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def to_user(self, y: cython.p_double, x: cython.p_double) -> cython.void:
+    def to_user(self, y, x):
         i: cython.Py_ssize_t
         for i in range(self.dim):
             x[i] = self.shift[i] + y[i]
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def from_user(self, x: cython.p_double, y: cython.p_double) -> cython.void:
+    def from_user(self, x, y):
         i: cython.Py_ssize_t
         for i in range(self.dim):
             y[i] = x[i] - self.shift[i]
 
 
-@cython.cclass
 class Scale(Chart):
     """x = shift + scale * y, clipped to [low, high], which rounding must not leave."""
-
-    arrays: object
-    shift: cython.p_double
-    scale: cython.p_double
-    low: cython.p_double
-    high: cython.p_double
 
     def __init__(self, shift, scale, low, high):
         self.dim = len(shift)
@@ -128,10 +92,7 @@ class Scale(Chart):
         self.shift, self.scale = floats_at(self.arrays[0]), floats_at(self.arrays[1])
         self.low, self.high = floats_at(self.arrays[2]), floats_at(self.arrays[3])
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def to_user(self, y: cython.p_double, x: cython.p_double) -> cython.void:
+    def to_user(self, y, x):
         value: cython.double
         i: cython.Py_ssize_t
         for i in range(self.dim):
@@ -139,27 +100,18 @@ class Scale(Chart):
             value = value if value > self.low[i] else self.low[i]
             x[i] = value if value < self.high[i] else self.high[i]
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def from_user(self, x: cython.p_double, y: cython.p_double) -> cython.void:
+    def from_user(self, x, y):
         i: cython.Py_ssize_t
         for i in range(self.dim):
             y[i] = (x[i] - self.shift[i]) / self.scale[i]
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def scale_gradient(self, gradient: cython.p_double, work: cython.p_double) -> cython.p_double:
+    def scale_gradient(self, gradient, work):
         i: cython.Py_ssize_t
         for i in range(self.dim):
             work[i] = self.scale[i] * gradient[i]
         return work
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def unscale_cost(self, cost: cython.p_double, out: cython.p_double) -> cython.void:
+    def unscale_cost(self, cost, out):
         i: cython.Py_ssize_t
         for i in range(self.dim):
             out[i] = cost[i] / self.scale[i]
@@ -168,24 +120,17 @@ class Scale(Chart):
 # --- Sets ----------------------------------------------------------------------------------------
 
 
-@cython.cclass
 class Domain(Component):
     """A closed convex set in its chart."""
 
     def __init__(self, dim: int):
         self.dim = dim
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1, check=False)
-    def project(self, v: cython.p_double, z: cython.p_double) -> cython.int:
+    def project(self, v, z):
         """Write the point of the set nearest to v to z, which is another vector."""
         return 0
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def corner(self, g: cython.p_double, v: cython.p_double) -> cython.void:
+    def corner(self, g, v):
         """Write the point of the set with the least <g, v> to v."""
 
     def nearest(self, point):
@@ -199,19 +144,13 @@ class Domain(Component):
         return True
 
 
-@cython.cclass
 class Ball(Domain):
     """{|z| <= radius}: the nearest point is v min(1, radius / |v|)."""
-
-    radius: cython.double
 
     def __init__(self, dim: int, radius: float):
         self.dim, self.radius = dim, radius
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1, check=False)
-    def project(self, v: cython.p_double, z: cython.p_double) -> cython.int:
+    def project(self, v, z):
         squares: cython.double = dot(v, v, self.dim)
         scale: cython.double = 1.0
         norm: cython.double
@@ -226,10 +165,7 @@ class Ball(Domain):
             z[i] = factor * (scale * v[i])
         return 0
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def corner(self, g: cython.p_double, v: cython.p_double) -> cython.void:
+    def corner(self, g, v):
         length: cython.double = norm(g, self.dim)
         i: cython.Py_ssize_t
         for i in range(self.dim):
@@ -240,14 +176,10 @@ class Ball(Domain):
         return bool((squares <= (self.radius * (1.0 + SLACK)) ** 2).all())
 
 
-@cython.cclass
 class Box(Domain):
     """[-1, 1]^dim: the nearest point is v, clipped."""
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1, check=False)
-    def project(self, v: cython.p_double, z: cython.p_double) -> cython.int:
+    def project(self, v, z):
         value: cython.double
         i: cython.Py_ssize_t
         for i in range(self.dim):
@@ -255,10 +187,7 @@ class Box(Domain):
             z[i] = value if value < 1.0 else 1.0
         return 0
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def corner(self, g: cython.p_double, v: cython.p_double) -> cython.void:
+    def corner(self, g, v):
         i: cython.Py_ssize_t
         for i in range(self.dim):
             v[i] = -1.0 if g[i] > 0.0 else 1.0
@@ -305,19 +234,13 @@ def water_level(
             level = -floor - mass
 
 
-@cython.cclass
 class Simplex(Domain):
     """{z_i >= floor, sum z = 1}: the nearest point is max(floor, v_i - tau), tau by its sum."""
-
-    floor = cython.declare(cython.double, visibility="readonly")
 
     def __init__(self, dim: int, floor: float):
         self.dim, self.floor = dim, floor
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1, check=False)
-    def project(self, v: cython.p_double, z: cython.p_double) -> cython.int:
+    def project(self, v, z):
         top: cython.double = v[0]
         value: cython.double
         i: cython.Py_ssize_t
@@ -331,10 +254,7 @@ class Simplex(Domain):
             z[i] = value if value > self.floor else self.floor
         return 0
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def corner(self, g: cython.p_double, v: cython.p_double) -> cython.void:
+    def corner(self, g, v):
         best: cython.Py_ssize_t = 0
         i: cython.Py_ssize_t
         for i in range(self.dim):
@@ -347,19 +267,13 @@ class Simplex(Domain):
         return bool(has_sum and (points >= self.floor - SLACK).all())
 
 
-@cython.cclass
 class L1Ball(Domain):
     """{sum |z_i| <= radius}: the nearest point is sign(v_i) max(0, |v_i| - tau), tau by its sum."""
-
-    radius: cython.double
 
     def __init__(self, dim: int, radius: float):
         self.dim, self.radius = dim, radius
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1, check=False)
-    def project(self, v: cython.p_double, z: cython.p_double) -> cython.int:
+    def project(self, v, z):
         total: cython.double = 0.0
         top: cython.double = 0.0
         level: cython.double = 0.0
@@ -378,10 +292,7 @@ class L1Ball(Domain):
             z[i] = height if v[i] > 0.0 else -height
         return 0
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def corner(self, g: cython.p_double, v: cython.p_double) -> cython.void:
+    def corner(self, g, v):
         largest: cython.Py_ssize_t = 0
         i: cython.Py_ssize_t
         for i in range(self.dim):

@@ -1,8 +1,12 @@
+cimport cython
+
 from belated.core.component cimport Component
+from belated.core.numerics cimport floats_at, ints_at, part
 
 cdef long long UNKNOWN, CLOSED, BAD, TOO_LARGE, FULL, OUT_OF_ORDER, FORGOTTEN, DROPPED, USED
 cdef long long DEAD, HELD, EXPIRED
 
+@cython.final
 cdef class Tickets(Component):
     cdef public long long rounds, arrived, skipped, cancelled, late, excess
     cdef public long long sum_dual, max_dual, max_delay, max_lost_delay, max_dual_delay
@@ -37,3 +41,10 @@ cdef class Tickets(Component):
     cdef void forget_expired(self, long long rounds) noexcept nogil
     cdef long long find_oldest(self) noexcept nogil
     cdef double* record(self, long long entry) noexcept nogil
+
+cdef class Keys:
+    cdef readonly Tickets tickets
+    cdef readonly dict known
+    cdef Py_ssize_t most
+    cdef int give(self, object key, long long ticket) except -1
+    cdef int drop(self, object name) except -1

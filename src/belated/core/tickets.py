@@ -1,4 +1,4 @@
-"""The table of open tickets, and all counting of delays (paper, equations 1 and 2).
+"""The table of open tickets, all counting of delays (paper, equations 1 and 2), and keys.
 
 Entries stand in ticket order: the number of the ticket and, beside it, how many answers had arrived
 when it was issued (or that it is closed). Closing marks an entry dead; when the table is full, dead
@@ -14,13 +14,13 @@ import numpy as np
 
 from belated import refusals
 from belated.core.component import COUNT, MOST_ROUNDS, NOT_NEGATIVE, SUM, VECTOR, demand
+from belated.errors import BadKey, SnapshotError, UnknownTicket
+from belated.keys import check_key
+from belated.validation import checked_ticket
 
-if cython.compiled:
-    from cython.cimports.belated.core.component import Component
-    from cython.cimports.belated.core.memory import floats_at, ints_at, part
-else:
+if not cython.compiled:
     from belated.core.component import Component
-    from belated.core.memory import floats_at, ints_at, part
+    from belated.core.numerics import floats_at, ints_at, part
 
 # What an event returns: 1 used, 0 dropped, below 0 refused and nothing has changed.
 USED = 1
@@ -41,8 +41,6 @@ EXPIRED = -3  # EXPIRED - t: given up on before prediction t, and its answer may
 SMALLEST = 64  # smallest capacity
 
 
-@cython.final
-@cython.cclass
 class Tickets(Component):
     """Open tickets and the counts of the paper's section 3.
 
@@ -120,18 +118,11 @@ class Tickets(Component):
         """Double the table."""
         self.resize(2 * self.capacity)
 
-    @cython.cfunc
-    @cython.inline
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def tail(self) -> cython.longlong:
+    def tail(self):
         """Return how many entries are in use, dead ones included."""
         return self.rounds + self.offset
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def has_room(self) -> cython.bint:
+    def has_room(self):
         """Make room for one more ticket; False if the table has to grow first."""
         if self.rounds + self.offset < self.capacity:
             return True
@@ -140,10 +131,7 @@ class Tickets(Component):
         self.compact()
         return True
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def compact(self) -> cython.void:
+    def compact(self):
         """Remove dead entries."""
         kept: cython.longlong = 0
         head: cython.longlong = 0
@@ -163,18 +151,11 @@ class Tickets(Component):
         self.sparse = kept
         self.offset = kept - self.rounds
 
-    @cython.cfunc
-    @cython.inline
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def record(self, entry: cython.longlong) -> cython.p_double:
+    def record(self, entry):
         """Return the floats that are kept for an entry."""
         return part(self.records, entry * self.width)
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def locate(self, ticket: cython.longlong) -> cython.longlong:
+    def locate(self, ticket):
         """Return the entry of a ticket that is open or expired, else why there is none."""
         if ticket < self.forgotten or ticket >= self.rounds:
             return FORGOTTEN if 0 <= ticket < self.forgotten else UNKNOWN
@@ -183,18 +164,12 @@ class Tickets(Component):
             return CLOSED
         return entry
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def entry_of(self, ticket: cython.longlong) -> cython.longlong:
+    def entry_of(self, ticket):
         """Return the entry of a ticket that was issued, or -1 if it has been removed."""
         entry: cython.longlong = ticket + self.offset
         return self.bisect(ticket) if entry < self.sparse else entry
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def bisect(self, ticket: cython.longlong) -> cython.longlong:
+    def bisect(self, ticket):
         """Find a ticket among the entries that the last removal left, or return -1."""
         last: cython.longlong = self.sparse - 1
         if last < 0:
@@ -215,10 +190,7 @@ class Tickets(Component):
 
     # --- Events ----------------------------------------------------------------------------------
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def open_next(self) -> cython.longlong:
+    def open_next(self):
         """Append the next ticket and return its entry."""
         entry: cython.longlong = self.rounds + self.offset
         self.number[entry] = self.rounds
@@ -226,10 +198,7 @@ class Tickets(Component):
         self.rounds += 1
         return entry
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def count_arrival(self, entry: cython.longlong) -> cython.longlong:
+    def count_arrival(self, entry):
         """Count the arrival for an open entry: d*_n and s*_n. Return s*_n."""
         self.lag = self.arrived - self.seen[entry]
         self.open_lags = self.rounds - self.arrived - 1
@@ -241,10 +210,7 @@ class Tickets(Component):
             self.max_dual_delay = self.lag
         return self.open_lags
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def count_weight(self, weight: cython.double, waiting: cython.double) -> cython.void:
+    def count_weight(self, weight, waiting):
         """Sum up for the rates what the arrival weighs, and what still waits."""
         self.weight = weight
         self.waiting = waiting
@@ -252,95 +218,61 @@ class Tickets(Component):
         self.weighted_backlogs += weight * waiting
         self.fed += 1
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def feed_arrival(self, entry: cython.longlong) -> cython.void:
+    def feed_arrival(self, entry):
         """Count the arrival for an open entry, with weight 1."""
         self.count_weight(1.0, self.count_arrival(entry))
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def close(self, entry: cython.longlong) -> cython.void:
+    def close(self, entry):
         """Close an entry that is answered, and count its delay d_t."""
         delay: cython.longlong = self.rounds - self.number[entry] - 1
         if delay > self.max_delay:
             self.max_delay = delay
         self.seen[entry] = DEAD
 
-    @cython.cfunc
-    @cython.inline
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def close_lost(self, entry: cython.longlong, seen: cython.longlong) -> cython.void:
+    def close_lost(self, entry, seen):
         """Close an entry without an answer, and count its delay."""
         delay: cython.longlong = self.rounds - self.number[entry] - 1
         if delay > self.max_lost_delay:
             self.max_lost_delay = delay
         self.seen[entry] = seen
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def cancel(self, entry: cython.longlong) -> cython.void:
+    def cancel(self, entry):
         """Close an entry whose answer will never come."""
         self.cancelled += 1
         self.close_lost(entry, DEAD)
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def skip(self, entry: cython.longlong) -> cython.void:
+    def skip(self, entry):
         """Give up on an entry; it stays known until its answer comes after all."""
         self.skipped += 1
         self.expired += 1
         self.close_lost(entry, EXPIRED - self.rounds)
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def lose(self, entry: cython.longlong) -> cython.void:
+    def lose(self, entry):
         """Give up on an entry and forget it at once; nothing is fed in its place."""
         self.count_arrival(entry)
         self.skipped += 1
         self.close_lost(entry, DEAD)
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def hold(self, entry: cython.longlong) -> cython.void:
+    def hold(self, entry):
         """Keep the record of an entry, whose arrival is counted, until ``release``."""
         self.seen[entry] = HELD
         self.held += 1
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def release(self, entry: cython.longlong) -> cython.void:
+    def release(self, entry):
         """Remove an entry that was held."""
         self.seen[entry] = DEAD
         self.held -= 1
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def is_expired(self, entry: cython.longlong) -> cython.bint:
+    def is_expired(self, entry):
         """Tell whether an entry was given up on, so that its answer is dropped."""
         return self.seen[entry] <= EXPIRED
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def drop_expired(self, entry: cython.longlong) -> cython.void:
+    def drop_expired(self, entry):
         """Forget an expired entry."""
         self.expired -= 1
         self.seen[entry] = DEAD
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def forget_expired(self, rounds: cython.longlong) -> cython.void:
+    def forget_expired(self, rounds):
         """Forget, before prediction t, what was given up on before prediction t - rounds.
 
         Tickets are given up on in their order, so the oldest comes first, and all that were issued
@@ -356,10 +288,7 @@ class Tickets(Component):
             entry += 1
         self.faded = entry
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def find_oldest(self) -> cython.longlong:
+    def find_oldest(self):
         """Return the oldest open ticket, or the coming one; its entry is ``head``."""
         end: cython.longlong = self.rounds + self.offset
         head: cython.longlong = self.head
@@ -534,3 +463,93 @@ def check_table(state):
 
 
 assert MOST_ROUNDS < 1 << 62  # so that EXPIRED - t is a word
+
+
+# --- Keys ----------------------------------------------------------------------------------------
+
+
+class Keys:
+    """Which ticket has which key; keys of closed tickets are dropped now and then.
+
+    A string is a key, and a whole number is a ticket.
+    """
+
+    def __init__(self, tickets: Tickets):
+        self.tickets, self.known, self.most = tickets, {}, 64
+
+    def ticket(self, name):
+        """Return the ticket of a key; a ticket stands for itself."""
+        if not isinstance(name, str):
+            return checked_ticket(name)
+        found = self.known.get(name)
+        if found is None:
+            raise UnknownTicket(f"no open ticket has the key {name!r}; nothing has changed")
+        return found
+
+    def is_open(self, name):
+        """Tell whether a ticket, or that of a key, is open; no open ticket has an unknown key."""
+        if not isinstance(name, str):
+            return self.tickets.is_open(checked_ticket(name))
+        found = self.known.get(name)
+        return found is not None and self.tickets.is_open(found)
+
+    def check(self, key):
+        """Return a key as plain text; refuse what is none, or is that of an open ticket."""
+        if not isinstance(key, str):
+            check_key(key)
+        key = str(key)
+        found = self.known.get(key)
+        if found is not None and self.tickets.is_open(found):
+            raise BadKey(
+                f"the key {key!r} belongs to ticket {found}, which is still open; nothing has "
+                "changed: answer or cancel that one first, or choose another key"
+            )
+        return key
+
+    def give(self, key, ticket):
+        """Give a key that was checked to a ticket."""
+        self.known[key] = ticket
+        if len(self.known) > self.most:
+            kept = {}
+            for name, number in self.known.items():
+                if self.tickets.locate(number) >= 0:
+                    kept[name] = number
+            self.known = kept
+            self.most = max(64, 2 * len(kept))
+        return 0
+
+    def drop(self, name):
+        """Forget a key, if it is one: its ticket is closed."""
+        if isinstance(name, str):
+            self.known.pop(name, None)
+        return 0
+
+    def given(self):
+        """Return all that are known, also some of tickets that are closed."""
+        return self.known.items()
+
+    def replace(self, pairs):
+        """Take other keys."""
+        self.known = dict(pairs)
+
+    def state(self):
+        """Return what a snapshot says of them, in the order of tickets."""
+        pairs = [[key, t] for key, t in self.known.items() if self.tickets.is_known(t)]
+        return {"keys": sorted(pairs, key=lambda pair: pair[1])}
+
+    def restore(self, about):
+        """Take the keys that a snapshot tells of, or refuse them."""
+        given = about.get("keys")
+        if not isinstance(given, list):
+            raise SnapshotError("restore: the keys cannot be read")
+        known = {}
+        for pair in given:
+            fits = isinstance(pair, list) and [type(part) for part in pair] == [str, int]
+            if not fits or pair[0] in known or not 0 <= pair[1] < MOST_ROUNDS:
+                raise SnapshotError("restore: the keys cannot be read")
+            if not self.tickets.is_known(pair[1]):
+                raise SnapshotError("restore: the keys cannot be read")
+            known[pair[0]] = pair[1]
+        if len(set(known.values())) < len(known):
+            raise SnapshotError("restore: the keys cannot be read")
+        self.known = known

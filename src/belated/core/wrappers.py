@@ -9,24 +9,17 @@ import numpy as np
 
 from belated.core.component import ANY, NOT_NEGATIVE, SLACK, SUM, demand
 
-if cython.compiled:
-    from cython.cimports.belated.core.component import Component
-    from cython.cimports.belated.core.directions import uniform
-    from cython.cimports.belated.core.numerics import ln
-    from cython.cimports.belated.core.tickets import Tickets
-    from cython.cimports.libc.math import sqrt
-else:
+if not cython.compiled:
     from math import sqrt
 
     from belated.core.component import Component
-    from belated.core.directions import uniform
+    from belated.core.exploration import uniform
     from belated.core.numerics import ln
     from belated.core.tickets import Tickets
 
 STREAM = cython.declare(cython.ulonglong, 33)  # of the numbers that decide what is tracked
 
 
-@cython.cclass
 class Wrapper(Component):
     """Gives up on no answer by itself, and every answer weighs 1.
 
@@ -41,37 +34,22 @@ class Wrapper(Component):
         self.forgets, self.forget = forget is not None, forget or 0
         self.calm = 0
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def begin_round(self) -> cython.void:
+    def begin_round(self):
         """Count what is counted once per round, before its prediction."""
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def overdue(self) -> cython.longlong:
+    def overdue(self):
         """Return the entry to give up on before the next prediction, or -1; asked until then."""
         return -1
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def admits(self, entry: cython.longlong) -> cython.bint:
+    def admits(self, entry):
         """Tell whether a ticket that was just issued is tracked."""
         return True
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def weight(self, ticket: cython.longlong) -> cython.double:
+    def weight(self, ticket):
         """Return what the answer to a tracked ticket weighs now, where answers have weights."""
         return 1.0
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def count_waiting(self, weight: cython.double, open_lags: cython.longlong) -> cython.double:
+    def count_waiting(self, weight, open_lags):
         """Count an arrival of this weight; return the weights that still wait."""
         return open_lags
 
@@ -83,16 +61,10 @@ class Wrapper(Component):
         """Demand that own fields and those of the tickets fit together."""
 
 
-@cython.cclass
 class Patient(Wrapper):
     """Gives up on tickets of an age above sqrt(patience); ages fall with tickets."""
 
-    patience = cython.declare(cython.longlong, visibility="public")
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def overdue(self) -> cython.longlong:
+    def overdue(self):
         """Return the entry of the oldest ticket if t - s > sqrt(patience).
 
         Patience never falls, so nothing can be overdue before round s + sqrt(patience), s being the
@@ -114,7 +86,6 @@ class Patient(Wrapper):
             demand(age * age <= patience, "open tickets that are overdue")
 
 
-@cython.cclass
 class Skip(Patient):
     """Patience is D_t, the sum of the open counts so far (S_skip, Algorithm 3; Theorem 6.1)."""
 
@@ -124,10 +95,7 @@ class Skip(Patient):
         Wrapper.__init__(self, tickets, forget)
         self.gives_up, self.patience = True, 0
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def begin_round(self) -> cython.void:
+    def begin_round(self):
         self.patience += self.tickets.rounds - self.tickets.arrived
 
     def verify_with(self, own, tickets):
@@ -136,7 +104,6 @@ class Skip(Patient):
         self.verify_ages(tickets, own["patience"])
 
 
-@cython.cclass
 class Deadline(Patient):
     """Patience is the square of a fixed number of predictions."""
 
@@ -149,7 +116,6 @@ class Deadline(Patient):
         self.verify_ages(tickets, self.patience)
 
 
-@cython.cclass
 class Coins(Wrapper):
     """Tracks a ticket with probability p = ``chance`` if one of C places is free; w = 1 / p.
 
@@ -157,34 +123,21 @@ class Coins(Wrapper):
     ticket: a ticket is tracked if U_s <= p.
     """
 
-    most: cython.longlong
-    chance: cython.double
-    seed: cython.ulonglong
-
     def __init__(self, tickets: Tickets, most: int, chance: float, seed: int):
         Wrapper.__init__(self, tickets)
         self.weighs, self.most, self.chance, self.seed = True, most, chance, seed
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def admits(self, entry: cython.longlong) -> cython.bint:
+    def admits(self, entry):
         if self.tickets.rounds - self.tickets.arrived > self.most:
             return False
         if self.chance >= 1.0:
             return True
         return uniform(STREAM, self.tickets.number[entry], self.seed) <= self.chance
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def weight(self, ticket: cython.longlong) -> cython.double:
+    def weight(self, ticket):
         return 1.0 / self.chance
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def count_waiting(self, weight: cython.double, open_lags: cython.longlong) -> cython.double:
+    def count_waiting(self, weight, open_lags):
         return open_lags * weight
 
     def verify_with(self, own, tickets):
@@ -192,7 +145,6 @@ class Coins(Wrapper):
         check_capacity(tickets, self.most)
 
 
-@cython.cclass
 class Thinning(Wrapper):
     """Pareto scheduler: before prediction t that g divides, s stays if U_s (t - s + 1) <= B.
 
@@ -204,35 +156,20 @@ class Thinning(Wrapper):
 
     FIELDS = {"chance": NOT_NEGATIVE, "ahead": NOT_NEGATIVE, "extra": ANY}
 
-    most: cython.longlong
-    gap: cython.longlong
-    column: cython.Py_ssize_t
-    seed: cython.ulonglong
-    next_entry: cython.longlong  # where a thinning goes on; 0 between thinnings
-    chance = cython.declare(cython.double, visibility="public")
-    ahead = cython.declare(cython.double, visibility="public")
-    extra = cython.declare(cython.double, visibility="public")
-
     def __init__(self, tickets: Tickets, most: int, gap: int, column: int, seed: int):
         Wrapper.__init__(self, tickets)
         self.gives_up = self.weighs = True
         self.most, self.gap, self.column, self.seed = most, gap, column, seed
         self.next_entry, self.chance, self.ahead, self.extra = 0, 0.0, 0.0, 0.0
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def drawn(self, entry: cython.longlong) -> cython.double:
+    def drawn(self, entry):
         """Return U of the ticket of an entry."""
         record: cython.p_double = self.tickets.record(entry)
         if record[self.column] == 0.0:
             record[self.column] = uniform(STREAM, self.tickets.number[entry], self.seed)
         return record[self.column]
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def look_ahead(self) -> cython.void:
+    def look_ahead(self):
         """Set B for the time until the next thinning."""
         until: cython.double = self.tickets.rounds + self.gap
         ahead: cython.double = self.ahead if self.ahead > 1.0 else 1.0
@@ -242,10 +179,7 @@ class Thinning(Wrapper):
             self.ahead = ahead
             self.chance = (0.5 * self.most - self.gap + 1.0) / (1.0 + ln(ahead))
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def overdue(self) -> cython.longlong:
+    def overdue(self):
         """Return the entry to lose next in the thinning before this prediction, or -1.
 
         Entries stand in the order of tickets, so those that weigh more than 1 come first, and the
@@ -279,10 +213,7 @@ class Thinning(Wrapper):
         self.calm = t + self.gap
         return -1
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def admits(self, entry: cython.longlong) -> cython.bint:
+    def admits(self, entry):
         """Keep a new ticket if one of C places is free and, where B is below 1, if U <= B."""
         self.tickets.record(entry)[self.column] = 0.0
         if self.tickets.rounds - self.tickets.arrived > self.most:
@@ -293,10 +224,7 @@ class Thinning(Wrapper):
             self.extra += 1.0 / self.chance - 1.0
         return True
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def weight(self, ticket: cython.longlong) -> cython.double:
+    def weight(self, ticket):
         newest: cython.longlong = self.tickets.rounds - 1
         age: cython.double = newest - ticket + 1
         if age <= self.chance:
@@ -306,10 +234,7 @@ class Thinning(Wrapper):
         age /= self.chance
         return age if age > 1.0 else 1.0
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def count_waiting(self, weight: cython.double, open_lags: cython.longlong) -> cython.double:
+    def count_waiting(self, weight, open_lags):
         self.extra -= weight - 1.0
         return open_lags + (self.extra if self.extra > 0.0 else 0.0)  # rounding must not lower it
 

@@ -12,16 +12,15 @@ import numpy as np
 from belated import bases, domains, rates, reductions, smoothing
 from belated.arrays import Floats
 from belated.core import bases as core_bases
+from belated.core import exploration as core_exploration
 from belated.core import feedback as core_feedback
-from belated.core import leader as core_leader
 from belated.core import player as core_player
 from belated.core import portfolio as core_portfolio
 from belated.core import rates as core_rates
 from belated.core import sets as core_sets
-from belated.core import smoothing as core_smoothing
 from belated.core import tickets as core_tickets
 from belated.core import wrappers as core_wrappers
-from belated.core.past import records_for
+from belated.core.bases import records_for
 from belated.errors import SpecError
 from belated.kernels import thinning
 from belated.learner.program import Method, Playable
@@ -38,7 +37,7 @@ class Setting(NamedTuple):
     chart: core_sets.Chart
     domain: core_sets.Domain
     tickets: core_tickets.Tickets
-    smoothing: core_smoothing.Smoothing
+    smoothing: core_exploration.Smoothing
 
 
 def compose(spec: Reduction | Wrapper, seed: int, strict: bool) -> core_player.Composition:
@@ -123,7 +122,7 @@ def _base(setting: Setting, base: bases.Base | bases.UserBase) -> core_bases.Bas
     if not isinstance(base, bases.Base):
         return core_bases.UserBase(base, setting.chart, *common)
     if isinstance(base, bases.Leader):
-        return core_leader.Leader(base.reach, *common)
+        return core_bases.Leader(base.reach, *common)
     if isinstance(base, bases.Portfolio):
         # No theorem ties a portfolio that is told values, or has nobody to be tied to.
         is_tied = base.anchor is not None and not isinstance(setting.reduction, _EXPLORING)
@@ -227,19 +226,19 @@ def _feedback(
     raise SpecError(f"no feedback of the core is known for {reduction.kind}")
 
 
-_SMOOTHINGS: dict[type[smoothing.Smoothing], Callable[..., core_smoothing.Smoothing]] = {
-    smoothing.Convex: core_smoothing.Convex,
-    smoothing.StronglyConvex: core_smoothing.StronglyConvex,
-    smoothing.InverseRoot: core_smoothing.InverseRoot,
-    smoothing.Inverse: core_smoothing.Inverse,
-    smoothing.Constant: core_smoothing.Constant,
+_SMOOTHINGS: dict[type[smoothing.Smoothing], Callable[..., core_exploration.Smoothing]] = {
+    smoothing.Convex: core_exploration.ConvexSmoothing,
+    smoothing.StronglyConvex: core_exploration.StronglyConvexSmoothing,
+    smoothing.InverseRoot: core_exploration.InverseRootSmoothing,
+    smoothing.Inverse: core_exploration.InverseSmoothing,
+    smoothing.Constant: core_exploration.ConstantSmoothing,
 }
 
 
-def _smoothing(reduction: Reduction, dim: int) -> core_smoothing.Smoothing:
+def _smoothing(reduction: Reduction, dim: int) -> core_exploration.Smoothing:
     """Return the exploration radii; without exploration these are 0."""
     if not isinstance(reduction, reductions.OnePoint | reductions.TwoPoint):
-        return core_smoothing.Smoothing(0.0)
+        return core_exploration.Smoothing(0.0)
     schedule, inner = reduction.schedule, exploration_radius(reduction)
     kind = _SMOOTHINGS[type(schedule)]
     return kind(inner, schedule.breadth(dim, inner), schedule.horizon or 0)

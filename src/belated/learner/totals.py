@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, cast
 
-from belated.core.bases import Sums
-from belated.core.leader import Leader
-from belated.core.player import Composition, Player
+from belated.core.bases import Leader, Sums
+from belated.core.player import Composition
 from belated.core.portfolio import Portfolio
 
 
@@ -23,7 +22,7 @@ class Member(NamedTuple):
 class Totals:
     """Counts and sums of a learner, as ``report_of`` reads them."""
 
-    def __init__(self, player: Player) -> None:
+    def __init__(self, player: Any) -> None:
         self._player, self._tickets = player, player.tickets
 
     def counts(self) -> dict[str, int]:
@@ -51,9 +50,9 @@ class Totals:
         return int(self._tickets.given_up)
 
     @property
-    def sums(self) -> Sums:
+    def sums(self) -> Any:
         """The sums of Theorem 4.1."""
-        return cast(Sums, self._base.sums)
+        return self._base.sums
 
     @property
     def rate(self) -> float | None:
@@ -66,7 +65,7 @@ class Totals:
         return cast(Composition, self._player).base
 
     @property
-    def lead(self) -> Leader:
+    def lead(self) -> Any:
         """The sums of a leader."""
         assert isinstance(self._base, Leader)
         return self._base

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from belated.core import losses as core_losses
-from belated.core import sources as core_sources
 from belated.errors import SpecError
 from belated.losses.base import Loss
 from belated.losses.custom import Custom
@@ -45,21 +44,21 @@ def loss_of(spec: Loss) -> core_losses.Loss:
     raise SpecError(f"no losses of the core are known for {spec.kind}")
 
 
-def _source_of(spec: Source, targets: str) -> core_sources.Source:
+def _source_of(spec: Source, targets: str) -> core_losses.Source:
     """Return where rounds come from; ``targets`` says what b_t is."""
     if isinstance(spec, Given):
-        return core_sources.Given(spec._given_rows())
+        return core_losses.Given(spec._given_rows())
     if isinstance(spec, Adaptive):
-        return core_sources.Adaptive(targets, spec.dim, spec.scale)
+        return core_losses.Adaptive(targets, spec.dim, spec.scale)
     if isinstance(spec, Alternating):
-        return core_sources.Alternating(targets, spec.dim, spec.scale)
+        return core_losses.Alternating(targets, spec.dim, spec.scale)
     if isinstance(spec, Blocks):
-        return core_sources.Blocks(targets, spec.dim, spec.scale, spec.seed, spec.length)
+        return core_losses.Blocks(targets, spec.dim, spec.scale, spec.seed, spec.length)
     if isinstance(spec, Random):
-        return core_sources.Random(targets, spec.dim, spec.scale, spec.noise, spec.seed)
+        return core_losses.Random(targets, spec.dim, spec.scale, spec.noise, spec.seed)
     if isinstance(spec, Switching | Drifting):
         is_drifting = isinstance(spec, Drifting)
-        kind = core_sources.Drifting if is_drifting else core_sources.Switching
+        kind = core_losses.Drifting if is_drifting else core_losses.Switching
         length = spec.period if isinstance(spec, Drifting) else spec.every
         return kind(targets, spec.dim, spec.scale, spec.noise, spec.seed, length)
     raise SpecError(f"no source of the core is known for {spec.kind}")

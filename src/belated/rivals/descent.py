@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -50,7 +50,7 @@ class Tuned(Rival):
         waiting = self._fact("rounds") + 2 * self._fact("total_delay")
         return self._width / (self.lipschitz * math.sqrt(waiting))
 
-    def player(self, seed: int, strict: bool) -> core.FixedDescent:
+    def player(self, seed: int, strict: bool) -> Any:
         """Return what plays."""
         return core.FixedDescent(self._setting(seed, strict), self.step)
 

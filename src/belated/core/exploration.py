@@ -1,4 +1,6 @@
-"""Random numbers as pure functions of (seed, ticket), so that an open ticket stores none.
+"""Exploration: random directions as functions of (seed, ticket), and radii delta_t.
+
+An open ticket stores no random numbers.
 
 Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", 2011)
 maps a counter and a key to four 32-bit words. The key is the seed, the counter is (block, stream,
@@ -10,13 +12,11 @@ from __future__ import annotations
 
 import cython
 
-if cython.compiled:
-    from cython.cimports.belated.core.numerics import dot, ln
-    from cython.cimports.libc.math import sqrt
-else:
+if not cython.compiled:
     from math import sqrt
 
-    from belated.core.numerics import dot, ln
+    from belated.core.component import Component
+    from belated.core.numerics import cube_root, dot, ln
 
 MASK = cython.declare(cython.ulonglong, 0xFFFFFFFF)
 LEFT = cython.declare(cython.ulonglong, 0xD2511F53)
@@ -25,16 +25,7 @@ WEYL = cython.declare(cython.ulonglong, 0x9E3779B9)
 OTHER_WEYL = cython.declare(cython.ulonglong, 0xBB67AE85)
 
 
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def philox(
-    block: cython.ulonglong,
-    stream: cython.ulonglong,
-    t: cython.ulonglong,
-    seed: cython.ulonglong,
-    words: cython.p_longlong,
-) -> cython.void:
+def philox(block, stream, t, seed, words):
     """Write the four words for a counter and a key.
 
     Products wrap in 64 bits when compiled and grow when interpreted; masked halves are the same.
@@ -92,16 +83,7 @@ def place_normals(
     return filled + 2
 
 
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def unit_vector(
-    u: cython.p_double,
-    size: cython.Py_ssize_t,
-    stream: cython.ulonglong,
-    t: cython.ulonglong,
-    seed: cython.ulonglong,
-) -> cython.void:
+def unit_vector(u, size, stream, t, seed):
     """Fill u with the unit vector number t of a stream."""
     block: cython.ulonglong = 0
     filled: cython.Py_ssize_t = 0
@@ -119,10 +101,7 @@ def unit_vector(
         u[i] *= inverse
 
 
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def uniform(stream: cython.ulonglong, t: cython.ulonglong, seed: cython.ulonglong) -> cython.double:
+def uniform(stream, t, seed):
     """Return number t of a stream, uniform on (0, 1] in steps of 2^-53."""
     words: cython.longlong[4]
     if not cython.compiled:
@@ -131,15 +110,67 @@ def uniform(stream: cython.ulonglong, t: cython.ulonglong, seed: cython.ulonglon
     return ((words[0] << 21) + (words[1] >> 11) + 1) * 1.1102230246251565e-16
 
 
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def word_share(
-    stream: cython.ulonglong, t: cython.ulonglong, seed: cython.ulonglong
-) -> cython.double:
+def word_share(stream, t, seed):
     """Return number t of a stream, uniform on (0, 1): (w + 1/2) 2^-32 for one random word w."""
     words: cython.longlong[4]
     if not cython.compiled:
         words = [0] * 4
     philox(0, stream, t, seed, words)
     return (words[0] + 0.5) * 2.3283064365386963e-10
+
+
+# --- Exploration radii ---------------------------------------------------------------------------
+
+
+class Smoothing(Component):
+    """delta_t = r min{1, share(t)}, r the inner radius; with a horizon T the radius is delta_T.
+
+    ``breadth`` is the factor of the schedule, as the class says.
+    """
+
+    def __init__(self, inner_radius: float, breadth: float = 0.0, horizon: int = 0):
+        self.inner_radius, self.breadth, self.horizon = inner_radius, breadth, horizon
+
+    def share(self, t):
+        """Return delta_t / r, before it is cut off at 1."""
+        return 0.0
+
+    def radius(self, t):
+        """Return delta_t."""
+        share: cython.double = self.share(self.horizon if self.horizon > 0 else t)
+        return self.inner_radius * (share if share < 1.0 else 1.0)
+
+
+class ConvexSmoothing(Smoothing):
+    """breadth / t^(1/4), breadth = sqrt(nu k) (Corollary 5.7)."""
+
+    def share(self, t):
+        return self.breadth / sqrt(sqrt(t))
+
+
+class StronglyConvexSmoothing(Smoothing):
+    """(breadth ln(e t) / t)^(1/3), breadth = (nu k)^2 (Corollary 5.8)."""
+
+    def share(self, t):
+        return cube_root(self.breadth * (1.0 + ln(t)) / t)
+
+
+class InverseRootSmoothing(Smoothing):
+    """1 / sqrt(t) (Corollary G.3)."""
+
+    def share(self, t):
+        return 1.0 / sqrt(t)
+
+
+class InverseSmoothing(Smoothing):
+    """1 / t (Corollary G.4)."""
+
+    def share(self, t):
+        return 1.0 / t
+
+
+class ConstantSmoothing(Smoothing):
+    """breadth = delta / r, for ever."""
+
+    def share(self, t):
+        return self.breadth
