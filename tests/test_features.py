@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import sys
+import threading
+from collections import ChainMap, OrderedDict
 from fractions import Fraction
-from typing import Any
+from types import MappingProxyType
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from belated.errors import MissingExtra, SpecError
+from belated.core.hashing import xxh3
+from belated.errors import SpecError
 from belated.linear import BadFeatures, Hasher, LinearModel, Rows
-from belated.linear import features as module
 
 xxhash = pytest.importorskip("xxhash")
 
@@ -50,10 +54,18 @@ def test_rows_follow_the_definition(many: list[dict[str, Any]], bits: int) -> No
         assert pairs(hasher.row(features)) == slow_row(features, bits)
 
 
-def test_published_hash() -> None:
-    """Known answers of XXH3, from its own documentation of the empty input and from the library."""
-    assert xxhash.xxh3_64_intdigest(b"") == 0x2D06800538D394C2
-    assert Hasher(30).coordinate("") == 0x2D06800538D394C2 % (1 << 30)
+@given(st.lists(st.text(st.characters(exclude_categories=()), max_size=300), min_size=2))
+def test_texts_of_any_length_and_with_any_characters(texts: list[str]) -> None:
+    """Half of a surrogate pair is a character like any other."""
+    features: dict[str, Any] = {texts[0]: texts[1], "x" * len(texts[0]): "y" * len(texts[1])}
+    features |= dict.fromkeys(texts, 1.0)
+    assert pairs(Hasher(30).row(features)) == slow_row(features, 30)
+
+
+@pytest.mark.parametrize("length", range(250, 262))
+def test_long_names_with_strings(length: int) -> None:
+    features: dict[str, Any] = {"a" * 200: "b" * (length - 200), "c" * length: "", "": "d" * length}
+    assert pairs(Hasher(30).row(features)) == slow_row(features, 30)
 
 
 @pytest.mark.parametrize(
@@ -63,9 +75,23 @@ def test_numbers_of_any_kind(value: Any) -> None:
     assert Hasher(8).row({"a": value})[1].tolist() == [float(value)]
 
 
+class Shouted(str):
+    """A string that is written in another way than it is compared."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        """Return another string, which is a subclass too."""
+        return Shouted(self.upper())
+
+
 def test_string_subclasses_are_strings() -> None:
-    hasher = Hasher(20)
-    assert pairs(hasher.row({"a": np.str_("x")})) == pairs(hasher.row({"a": "x"}))
+    hasher = Hasher(20, [("a", "b")])
+    expected = pairs(hasher.row({"a": "x", "b": 2.0}))
+    assert pairs(hasher.row({"a": np.str_("x"), np.str_("b"): 2.0})) == expected
+    for _ in range(2):
+        row = pairs(hasher.row({Shouted("a"): Shouted("x")}))
+        assert row == pairs(hasher.row({"A": "X"}))
 
 
 @pytest.mark.parametrize("value", [[1], {}, b"x", 1j, np.zeros(2), object()])
@@ -77,6 +103,8 @@ def test_other_values_are_refused_by_name(value: Any) -> None:
 def test_other_refusals() -> None:
     with pytest.raises(BadFeatures, match="names must be strings, got 3"):
         Hasher(8).row({3: 1.0})  # type: ignore[dict-item]
+    with pytest.raises(BadFeatures, match="names must be strings, got 3"):
+        Hasher(8).row({3: None})  # type: ignore[dict-item]
     with pytest.raises(BadFeatures, match="'a' is too large"):
         Hasher(8).row({"a": 10**400})
 
@@ -99,14 +127,85 @@ def test_rows_of_numbers_may_turn_into_anything() -> None:
         hasher.row({"c": 10**400})
 
 
-def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "REMEMBERED", 50)
-    hasher = Hasher(20, [("a", "b")])
-    for i in range(300):
-        features = {"a": f"{i}", "b": 2.0, f"c{i}": 1.0}
-        assert pairs(hasher.row(features))[:3] == slow_row(features, 20)
-        held: list[Any] = [hasher._names, hasher._joint, *hasher._strings.values()]
-        assert sum(len(part) for part in held) <= 50
+def test_mappings_are_read_like_dicts() -> None:
+    features = {"a": 1.0, "b": "x"}
+    for same in (MappingProxyType(features), OrderedDict(features), ChainMap(features)):
+        assert sorted(pairs(Hasher(20).row(same))) == sorted(slow_row(features, 20))
+
+
+def test_rows_are_found_again_whatever_came_between() -> None:
+    """Names are cached by their place, and rows may have any names in any order."""
+    hasher = Hasher(30)
+    rows: list[dict[str, Any]] = [
+        {f"n{(i * j) % 41}": float(i) for i in range(1 + 7 * j)} for j in range(12)
+    ]
+    for features in [*rows, *rows[::-1], {}, *rows]:
+        assert pairs(hasher.row(features)) == slow_row(features, 30)
+
+
+def test_the_cache_is_bounded() -> None:
+    hasher = Hasher(20)
+    hasher.row({f"n{i}": 1.0 for i in range(10_000)})
+    assert len(hasher.cached) == 4096
+    for i in range(1000):
+        features: dict[str, Any] = {"a" * 1000 + f"{i}": 1.0, f"c{i}": 2.0, f"b{i}": "x" * 1000}
+        assert pairs(hasher.row(features)) == slow_row(features, 20)
+    assert len(hasher.cached) == 4096
+    assert max(map(len, hasher.cached)) <= 256
+
+
+def test_the_cache_is_no_part_of_a_model() -> None:
+    models = [LinearModel(bits=8), LinearModel(bits=8)]
+    for i in range(20):
+        models[1].peek({f"m{i}": 1.0, "text": f"{i}"})
+        for model in models:
+            model.observe(model.predict({"a": 1.0, f"n{i}": 2.0}).ticket, 1.0)
+    assert models[0].snapshot() == models[1].snapshot()
+
+
+class Meddling(Fraction):
+    """A number that changes the dict that it stands in."""
+
+    features: ClassVar[dict[str, Any]] = {}
+    hasher = Hasher(20)
+
+    def __float__(self) -> float:
+        """Remove the oldest feature, add another, and use the hasher that is at work."""
+        self.hasher.row({f"m{i}": 1.0 for i in range(300)})
+        self.features.pop(next(iter(self.features)))
+        self.features[f"new {len(self.hasher.cached)}, {id(object())}"] = Meddling(1)
+        return 1.0
+
+
+def test_a_dict_that_changes_while_it_is_read_is_refused() -> None:
+    features = Meddling.features
+    features.update({"a": 1.0, "b": Meddling(1), "c": 2.0})
+    with pytest.raises(RuntimeError, match="changed"):
+        Meddling.hasher.row(features)
+    assert pairs(Meddling.hasher.row({"a": 1.0})) == slow_row({"a": 1.0}, 20)
+
+
+@pytest.mark.needs_compiler
+@pytest.mark.compiled
+def test_threads_share_a_hasher() -> None:
+    hasher, interval = Hasher(24), sys.getswitchinterval()
+    wrong: list[int] = []
+    many = [{f"{k}{i}": (f"{k}" if i % 3 else 1.0) for i in range(5 + k)} for k in range(4)]
+    expected = [slow_row(features, 24) for features in many]
+
+    def work(k: int) -> None:
+        wrong.extend(k for _ in range(3000) if pairs(hasher.row(many[k])) != expected[k])
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert not wrong
 
 
 def test_interactions_multiply_values_and_join_names() -> None:
@@ -164,13 +263,50 @@ def test_bad_tables() -> None:
     assert Hasher(8).table({}).height == 0
 
 
-def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Index arrays need no hash; names say what to install."""
-    import sys
+# --- The hash ------------------------------------------------------------------------------------
 
-    monkeypatch.setitem(sys.modules, "xxhash", None)
-    model = LinearModel(bits=4)
-    model.predict([1.0, 2.0])
-    with pytest.raises(MissingExtra, match=r"belated\[hashing\]"):
-        model.predict({"a": 1.0})
-    assert model.rounds == 1
+VECTORS = {
+    0: 0x2D06800538D394C2,
+    1: 0xC44BDFF4074EECDB,
+    6: 0x27B56A84CD2D7325,
+    12: 0xA713DAF0DFBB77E7,
+    24: 0xA3FE70BF9D3510EB,
+    48: 0x397DA259ECBA1F11,
+    80: 0xBCDEFBBB2C47C90A,
+    195: 0xCD94217EE362EC3A,
+    403: 0xCDEB804D65C6DEA4,
+    512: 0x617E49599013CB6B,
+    2048: 0xDD59E2C3A5F038E0,
+    2240: 0x6E73A90539CF2948,
+    2367: 0xCB37AEB9E5D361ED,
+}
+"""Published hashes of the first bytes of a sequence, by their number."""
+
+
+def sequence(length: int) -> bytes:
+    """Return the bytes that the published hashes are of."""
+    state, made = 0x9E3779B1, bytearray()
+    for _ in range(length):
+        made.append(state >> 56)
+        state = state * 0x9E3779B185EBCA8D % 2**64
+    return bytes(made)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize(("length", "expected"), VECTORS.items())
+def test_published_hashes(length: int, expected: int) -> None:
+    assert xxh3(sequence(length)) == expected
+
+
+@pytest.mark.compiled
+def test_every_length_up_to_two_blocks() -> None:
+    for length in [*range(520), *range(1000, 1100), 2047, 2048, 2049, 2113]:
+        data = sequence(length)
+        assert xxh3(data) == xxhash.xxh3_64_intdigest(data), length
+
+
+@pytest.mark.compiled
+@given(st.binary(max_size=40) | st.binary(min_size=120, max_size=260) | st.binary(min_size=1000))
+def test_hashes_of_any_bytes(data: bytes) -> None:
+    assert xxh3(data) == xxhash.xxh3_64_intdigest(data)
+    assert xxh3(bytes(len(data))) == xxhash.xxh3_64_intdigest(bytes(len(data)))

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-import struct
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Literal, NamedTuple, cast
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -21,8 +20,8 @@ Crossing = Literal["all", "none"] | tuple[str, ...]
 
 _ACTION = "action"  # the feature that holds the name of an action
 _REMEMBERED = 1 << 16
+_DICTS = frozenset({dict})
 _as_tuple = tuple.__new__  # a named tuple made from a tuple takes half the time
-_NONE: tuple[Ints, Floats] = np.empty(0, dtype=np.int64), np.empty(0)
 
 
 class Context(NamedTuple):
@@ -43,24 +42,13 @@ class Table(NamedTuple):
     indices: Ints
     values: Floats
     widest: int
-    """Features of the action that has most."""
-
-
-class _Alike(NamedTuple):
-    """So many actions with the same names of features."""
-
-    indptr: Ints
-    indices: Ints
-    write: Callable[..., None]
-    """Writes their values."""
+    """Features of the action that has most, missing ones included."""
 
 
 class Encoder:
     """Turns contexts and actions into coordinates.
 
-    Every action has its name as a feature, and what else is given for it. Where all actions have
-    features with the same names, and all are numbers, names are looked up once for all: that takes
-    a fifth of the time.
+    Every action has its name as a feature, and what else is given for it.
     """
 
     def __init__(self, bits: int, crossing: Crossing) -> None:
@@ -68,16 +56,10 @@ class Encoder:
         self._wanted = frozenset(crossing) if isinstance(crossing, tuple) else frozenset()
         self._known: dict[tuple[str, ...], Table] = {}
         self._names: dict[str, int] = {}
-        self._same: dict[tuple[int, tuple[str, ...]], _Alike] = {}
-        self._room(64)
         self._last: tuple[tuple[str, ...], Ints] = ((), np.empty(0, dtype=np.int64))
         self._every: Ints | None = None
         if isinstance(crossing, str):
             self._every = np.full(64, int(crossing == "all"), dtype=np.int64)
-
-    def _room(self, size: int) -> None:
-        self._values: Floats = np.zeros(size)
-        self._to_values: Any = memoryview(cast(Any, self._values))
 
     # --- Contexts -------------------------------------------------------------------------------
 
@@ -105,10 +87,10 @@ class Encoder:
     def actions(self, given: Actions) -> Table:
         """Return a table of actions, or say what is wrong with them.
 
-        The next one may overwrite it; its numbers may be anything where they were looked up.
+        Its numbers may be anything: the kernels refuse those that are too large.
         """
         if given.__class__ is dict or isinstance(given, Mapping):
-            return self._alike(given) or self._with_features(given)
+            return self._with_features(given)
         names = names_of(given)
         table = self._known.get(names)
         if table is None:
@@ -117,60 +99,18 @@ class Encoder:
                 self._known[names] = table
         return table
 
-    def _alike(self, given: Mapping[str, Features | None]) -> Table | None:
-        """Return actions whose features had these names before, and are numbers again."""
-        rows: list[Any] = list(given.values())
-        try:
-            every = list(map(tuple, rows))
-            alike = self._same.get((len(rows), every[0]))
-            if alike is None or every.count(every[0]) < len(every):
-                return None
-            values: list[Any] = []
-            for row in rows:
-                values += row.values()
-            alike.write(self._to_values, 0, *values)
-        except (IndexError, TypeError, AttributeError, struct.error):
-            return None  # no actions, no dicts, or other values than numbers
-        indptr, indices, _ = alike
-        names, heads = self._heads(given)
-        return _as_tuple(Table, (names, heads, indptr, indices, self._values, len(every[0])))
-
     def _with_features(self, given: Mapping[str, Features | None]) -> Table:
         names, heads = self._heads(given)
-        bounds, parts, numbers = [0], [_NONE[0]], [_NONE[1]]
-        for name in names:
-            features, count = given[name], 0
-            if features:
-                if not isinstance(features, Mapping):
+        rows = [features or {} for features in given.values()]
+        if not _DICTS.issuperset(map(type, rows)):
+            for name, row in zip(names, rows, strict=True):
+                if not isinstance(row, Mapping):
                     raise BadFeatures(
                         f"choose: the features of action {name!r} are a dict, got "
-                        f"{type(features).__name__}"
+                        f"{type(row).__name__}"
                     )
-                index, value, count = self._hasher.entries(features)
-                parts.append(index[:count].copy())
-                numbers.append(value[:count].copy())
-            bounds.append(bounds[-1] + count)
-        indptr, indices = np.array(bounds, dtype=np.int64), np.concatenate(parts)
-        values = np.concatenate(numbers)
-        if not (np.abs(values) <= HUGE_VALUE).all():
-            raise refusal({}, given)
-        table = Table(names, heads, indptr, indices, values, int(np.diff(indptr).max()))
-        self._remember(given, table)
-        return table
-
-    def _remember(self, given: Mapping[str, Features | None], table: Table) -> None:
-        """Remember features that all actions have, and that are all numbers, by their names."""
-        rows = [features or {} for features in given.values()]
-        names, count = tuple(rows[0]), table.indices.size
-        for row in rows:
-            if tuple(row) != names or any(value.__class__ is not float for value in row.values()):
-                return
-        if sum(alike.indices.size for alike in self._same.values()) > _REMEMBERED:
-            self._same.clear()
-        if count > self._values.size:
-            self._room(2 * count)
-        write = struct.Struct(f"{count}d").pack_into
-        self._same[len(rows), names] = _Alike(table.indptr, table.indices, write)
+        indptr, indices, values = self._hasher.arrays_of(rows)
+        return _as_tuple(Table, (names, heads, indptr, indices, values, max(map(len, rows))))
 
     def _heads(self, given: Mapping[str, Any]) -> tuple[tuple[str, ...], Ints]:
         """Return names of actions, and their coordinates."""

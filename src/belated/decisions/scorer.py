@@ -13,6 +13,7 @@ from belated.errors import SpecError
 from belated.kernels.decisions import entries
 from belated.kernels.decisions.again import IN_WORD
 from belated.kernels.decisions.desk import LANES, ROOM
+from belated.kernels.linear.layout import HUGE_VALUE
 from belated.kernels.slots import status as S
 from belated.linear.features import Features
 from belated.linear.model import LinearModel
@@ -38,6 +39,8 @@ class Scorer:
         self._encoder = Encoder(model.settings.bits, settings.crossing)
         given = settings.actions
         self._fixed = None if given is None else self._encoder.actions(given)
+        if self._fixed is not None and not (np.abs(self._fixed.values) <= HUGE_VALUE).all():
+            raise refusal({}, given)
         self._given = given
         self._grow(_FEW, _FEW)
 

@@ -2,21 +2,20 @@
 
 A number named ``name`` has the coordinate hash(name); a string has hash(name, separator, string)
 and the value 1. The hash is XXH3 with 64 bits and seed 0 (https://xxhash.com), of UTF-8 text,
-modulo 2^bits.
+modulo 2^bits; see ``core.hashing``, which has all that one row needs.
 """
 
 from __future__ import annotations
 
-import numbers as abstract
-import struct
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, cast
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from belated.arrays import Floats, Ints
-from belated.errors import BadFeatures, MissingExtra, SpecError
+from belated.core import hashing
+from belated.errors import BadFeatures, SpecError
 from belated.linear.rows import Rows
 
 if TYPE_CHECKING:
@@ -24,225 +23,38 @@ if TYPE_CHECKING:
 
 __all__ = ["Hasher"]
 
-BETWEEN = "\x1f"
-"""Stands between a name and its string (the ASCII unit separator)."""
-AND = "\x1e"
-"""Stands between the parts of an interaction (the ASCII record separator)."""
-REMEMBERED = 1 << 17
-"""Coordinates that are remembered by name; then all are forgotten."""
-
-_NEW: Any = object()
-_EXACT = 1 << 53  # whole numbers below are floats without any rounding
-
 Features = Mapping[str, Any]
 Interactions = tuple[tuple[str, ...], ...]
 
 
-def _digest() -> Callable[[bytes], int]:
-    try:
-        import xxhash
-    except ImportError:
-        raise MissingExtra("xxhash", extra="hashing", where="hashing features by name") from None
-    return cast("Callable[[bytes], int]", xxhash.xxh3_64_intdigest)
-
-
-class Hasher:
+class Hasher(hashing.Hasher):
     """Turns features with names into coordinates below 2^bits.
 
     ``interactions`` are tuples of names: a row that has all of them gets one more entry, whose
     coordinate is the hash of all parts and whose value is the product of their values. Which
-    coordinate a name has depends on nothing else than ``bits``.
+    coordinate a name has depends on nothing else than ``bits``. With ``columns``, rows are as a log
+    has them: cells become what the columns of the log became.
 
     >>> hasher = Hasher(bits=10, interactions=[("origin", "hour")])
     >>> hasher.row({"origin": "JFK", "hour": 17, "tail": None})
     (array([597, 596, 599]), array([ 1., 17., 17.]))
+    >>> hasher.coordinate(("origin", "JFK")), hasher.coordinate("hour")
+    (597, 596)
+    >>> hasher.coordinate(("origin", "JFK"), "hour")
+    599
     """
 
-    def __init__(self, bits: int = 20, interactions: Iterable[Sequence[str]] = ()) -> None:
-        self.bits = bits
-        self.interactions = checked_interactions(interactions)
-        self._mask = (1 << bits) - 1
-        self._hash: Callable[[bytes], int] | None = None
-        self._grow(64)
-        self._names: dict[str, int] = {}
-        self._strings: dict[str, dict[str, int]] = {}
-        self._joint: dict[tuple[str | None, ...], int] = {}
-        self._alike: dict[tuple[str, ...], tuple[Ints, Callable[..., None], int] | None] = {}
-        self._known = 0
-
-    def _grow(self, size: int) -> None:
-        """Make the two arrays into which rows are written; the views of them are fast to write.
-
-        Between the assignments no call is made, so that an interrupt comes before all or after all.
-        """
-        indices: Ints = np.zeros(size, dtype=np.int64)
-        values: Floats = np.zeros(size)
-        to_indices: Any = memoryview(cast(Any, indices))
-        to_values: Any = memoryview(cast(Any, values))
-        self.indices, self.values = indices, values
-        self._to_indices, self._to_values = to_indices, to_values
-
-    def coordinate(self, *parts: str | tuple[str, str]) -> int:
-        """Return the coordinate of a name, of a name with a string, or of several such parts.
-
-        >>> hasher = Hasher(bits=10)
-        >>> hasher.coordinate("hour"), hasher.coordinate(("origin", "JFK"))
-        (596, 597)
-        >>> hasher.coordinate(("origin", "JFK"), "hour")
-        599
-        """
-        if self._hash is None:
-            self._hash = _digest()
-        text = AND.join(p if isinstance(p, str) else p[0] + BETWEEN + p[1] for p in parts)
-        return self._hash(text.encode("utf-8", "surrogatepass")) & self._mask
-
-    def named(self, features: Features) -> Features:
-        """Return what is hashed of a dict: itself."""
-        return features
-
-    def row(self, features: Features) -> tuple[Ints, Floats]:
-        """Return coordinates and values of one row, in the order of its names."""
-        indices, values, count = self.entries(features)
-        return indices[:count].copy(), values[:count].copy()
-
-    def entries(self, features: Features) -> tuple[Ints, Floats, int]:
-        """Return two arrays that begin with a row, and its length; the next row overwrites them."""
-        names = tuple(features)
-        alike = self._alike.get(names, _NEW)
-        if alike is _NEW:
-            return self._first(names, features)
-        if alike is not None:
-            indices, write, count = alike
-            try:
-                write(self._to_values, 0, *features.values())
-            except struct.error:
-                self._alike[names] = None
-            else:
-                return indices, self.values, count
-        return self.indices, self.values, self._fill(features)
-
-    def _first(self, names: tuple[str, ...], features: Features) -> tuple[Ints, Floats, int]:
-        """Return a row with new names; if it is all numbers, the next ones will be quicker."""
-        count = self._fill(features)
-        self._remember(len(names))
-        plain = all(value.__class__ is float for value in features.values())
-        if plain and not self.interactions:
-            write = struct.Struct(f"{count}d").pack_into
-            self._alike[names] = self.indices[:count].copy(), write, count
-        else:
-            self._alike[names] = None
-        return self.indices, self.values, count
-
-    def _fill(self, features: Features) -> int:
-        """Write a row to the start of ``indices`` and ``values``, and return its length."""
-        room = len(features) + len(self.interactions)
-        if room > self.indices.size:
-            self._grow(2 * room)
-        indices, values = self._to_indices, self._to_values
-        names, strings = self._names, self._strings
-        j = 0
-        for name, value in features.items():
-            kind = value.__class__
-            try:
-                if kind is str:
-                    indices[j] = strings[name][value]
-                    values[j] = 1.0
-                elif kind is float or (kind is int and -_EXACT < value < _EXACT):
-                    indices[j] = names[name]
-                    values[j] = value
-                else:
-                    number = self._number(name, value)
-                    if number is None:
-                        continue
-                    indices[j] = names[name]
-                    values[j] = number
-            except KeyError:
-                indices[j], values[j] = self._learned(name, value)
-            j += 1
-        for group in self.interactions:
-            pair = self._interaction(group, features)
-            if pair is not None:
-                indices[j], values[j] = pair
-                j += 1
-        return j
-
-    def _number(self, name: str, value: Any) -> float | None:
-        """Return a value that is neither a str nor a float as a number; None: there is none."""
-        if value is None:
-            return None
-        if isinstance(value, str):
-            raise KeyError(name)  # a subclass of str, which ``_learned`` knows what to do with
-        if isinstance(value, float | int | abstract.Real | np.bool_):
-            try:
-                return float(value)
-            except OverflowError:
-                raise BadFeatures(f"features: {name!r} is too large, got {value!r}") from None
-        raise BadFeatures(f"features: {name!r} must be a number, a string or None, got {value!r}")
-
-    def _learned(self, name: str, value: Any) -> tuple[int, float]:
-        """Return coordinate and value of a feature that was not remembered, and remember it."""
-        if not isinstance(name, str):
-            raise BadFeatures(f"features: names must be strings, got {name!r}")
-        self._remember(1)
-        if isinstance(value, str):
-            text = str(value)
-            index = self.coordinate((str(name), text))
-            self._strings.setdefault(name, {})[text] = index
-            return index, 1.0
-        number = self._number(name, value)
-        assert number is not None  # None is left out before
-        index = self._names[name] = self.coordinate(str(name))
-        return index, number
-
-    def _remember(self, count: int) -> None:
-        """Count what is remembered, and forget everything when it is too much."""
-        if self._known + count > REMEMBERED:
-            # In place, since ``_fill`` holds on to them.
-            self._names.clear()
-            self._strings.clear()
-            self._joint.clear()
-            self._alike.clear()
-            self._known = 0
-        self._known += count
-
-    def _interaction(self, names: tuple[str, ...], features: Features) -> tuple[int, float] | None:
-        """Return coordinate and value of an interaction, or None where a part is missing."""
-        product = 1.0
-        key: list[str | None] = [*names]
-        for name in names:
-            value = features.get(name)
-            if value is None:
-                return None
-            if isinstance(value, str):
-                key.append(str(value))
-            else:
-                number = self._number(name, value)
-                assert number is not None
-                key.append(None)
-                product *= number
-        known = tuple(key)
-        index = self._joint.get(known)
-        if index is None:
-            self._remember(1)
-            strings = key[len(names) :]
-            index = self._joint[known] = self.coordinate(
-                *(n if t is None else (n, t) for n, t in zip(names, strings, strict=True))
-            )
-        return index, product
+    def __init__(
+        self,
+        bits: int = 20,
+        interactions: Iterable[Sequence[str]] = (),
+        columns: Kinds | None = None,
+    ) -> None:
+        super().__init__(bits, checked_interactions(interactions), columns)
 
     def rows(self, many: Iterable[Features]) -> Rows:
         """Return many rows."""
-        indptr, indices, values = [0], [], []
-        for features in many:
-            row = self.row(features)
-            indices.append(row[0])
-            values.append(row[1])
-            indptr.append(indptr[-1] + row[0].size)
-        return Rows(
-            np.array(indptr, dtype=np.int64),
-            np.concatenate([np.empty(0, dtype=np.int64), *indices]),
-            np.concatenate([np.empty(0), *values]),
-        )
+        return Rows(*self.arrays_of(many))
 
     def table(
         self, columns: Mapping[str, ArrayLike], *, nan: Literal["refuse", "skip"] = "refuse"
@@ -270,22 +82,6 @@ class Hasher:
                 indices[:, j], values[:, j], present[:, j] = together
         indptr = np.concatenate([[0], np.cumsum(present.sum(axis=1))]).astype(np.int64)
         return Rows(indptr, indices[present], values[present])
-
-
-class ReadingHasher(Hasher):
-    """A hasher of rows as a log has them: cells become what the columns of the log became."""
-
-    def __init__(self, bits: int, interactions: Iterable[Sequence[str]], columns: Kinds) -> None:
-        super().__init__(bits, interactions)
-        self.columns = columns
-
-    def named(self, features: Features) -> Features:
-        """Return the features that a row becomes."""
-        return self.columns.row(features)
-
-    def entries(self, features: Features) -> tuple[Ints, Floats, int]:
-        """Return two arrays that begin with a row, and its length; the next row overwrites them."""
-        return super().entries(self.columns.row(features))
 
 
 class _Column:
@@ -327,9 +123,8 @@ class _Column:
                     self.words.append(str(value))
                 self.codes[row] = code
             else:
-                number = self.hasher._number(self.name, value)
-                self.present[row] &= number is not None
-                self.values[row] = 0.0 if number is None else number
+                self.present[row] &= value is not None
+                self.values[row] = 0.0 if value is None else hashing.to_number(self.name, value)
 
     def part(self, code: int) -> str | tuple[str, str]:
         """Return what is hashed."""

@@ -12,7 +12,7 @@ from belated.arrays import Floats, Ints
 from belated.errors import BadFeatures
 from belated.kernels.linear import entries
 from belated.kernels.linear import layout as lm
-from belated.linear.features import Features, Hasher, ReadingHasher
+from belated.linear.features import Features, Hasher
 from belated.linear.rows import Rows, from_arrays, from_dense
 from belated.linear.settings import Settings
 from belated.validation import numbers, whole
@@ -34,11 +34,7 @@ class GivenRows:
         self._coordinates = 1 << settings.bits
         self._bad_entry = entries.bad_entry()
         self._positions: Ints = np.arange(64, dtype=np.int64)
-        self.hasher = (
-            Hasher(settings.bits, settings.interactions)
-            if settings.columns is None
-            else ReadingHasher(settings.bits, settings.interactions, settings.columns)
-        )
+        self.hasher = Hasher(settings.bits, settings.interactions, settings.columns)
 
     def quick(self, features: Any) -> Entries:
         """Return the entries of a row, arrays as they are where that may be good enough."""

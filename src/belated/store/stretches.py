@@ -7,14 +7,11 @@ when a stretch ends, and only to those that can still be answered.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from belated.errors import StoreError
 from belated.learner.keys import Key, check_key
 from belated.linear.model import LinearModel
-from belated.linear.rows import Rows
 from belated.store.events import OBSERVE, PREDICT, Event, LoggedTime
 from belated.store.of_linear import apply, row_in
 
@@ -96,24 +93,13 @@ def _replay(model: LinearModel, events: list[Event], keys: _Keys) -> None:
     counts = np.ones(answers.size)
     answers[numbers - first], counts[numbers - first] = labels, weights
     model.replay(
-        _rows(model, rows),
+        model.hasher.rows(row_in(model, row) for row in rows),
         answers,
         np.array(order, dtype=np.int64),
         weights=counts,
         first=first,
         at=times,
     )
-
-
-def _rows(model: LinearModel, rows: list[dict[str, Any]]) -> Rows:
-    """Return the rows of dicts; column by column where all have the same names."""
-    hasher = model.hasher
-    if not rows or model.settings.columns is not None:
-        return hasher.rows([row_in(model, row) for row in rows])
-    names = tuple(rows[0])
-    if any(tuple(row) != names for row in rows):
-        return hasher.rows(rows)
-    return hasher.table({name: [row[name] for row in rows] for name in names})
 
 
 class _Keys:
