@@ -96,16 +96,15 @@ def test_a_base_that_fails_while_giving_up_undoes_the_prediction() -> None:
     for wrapper in (bl.Deadline(inside, 3, forget=2), bl.Skip(inside, forget=0)):
         learner = after(40, wrapper, lost=4)
         learner.predict()
-        base: Any = learner._player.base.base
         for _ in range(40):
             before = learner.snapshot()
-            base.fails = True
+            Moody.fails = True
             try:
                 learner.predict()
             except RuntimeError:
                 break
             finally:
-                base.fails = False
+                Moody.fails = False
         else:
             pytest.fail("nothing was given up on")
         assert learner.snapshot() == before

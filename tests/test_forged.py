@@ -170,7 +170,8 @@ def test_copies_that_cannot_be_are_refused() -> None:
 
 def test_what_a_base_cannot_load() -> None:
     case = forging.CASES["first-adagrad-skip-2"]
-    for saved in ("00", None):
+    name = "base.user.object"
+    for saved in ("00", None, {name: "00"}, {name: None}, {name: 3}, {"base.object": "00"}):
         with pytest.raises(SnapshotError):
             case.restore(rewritten(case.blob(), {"base": saved}))
 

@@ -370,6 +370,9 @@ def _check_parts(base: Base) -> None:
     if not isinstance(base.domain, Domain):
         raise SpecError(f"{base.kind}: domain must be a belated domain, got {base.domain!r}")
     if not isinstance(base.rate, Rate) or isinstance(base.rate, Mixed):
-        raise SpecError(f"{base.kind}: rate must come from belated.rates, got {base.rate!r}")
+        own = (
+            "; put a rate of your own into rates.Custom" if hasattr(base.rate, "step_size") else ""
+        )
+        raise SpecError(f"{base.kind}: rate must come from belated.rates, got {base.rate!r}{own}")
     if isinstance(base.rate, StronglyConvex) and base.rate.lipschitz is not None:
         check_curvature(base.kind, base.rate.curvature, base.width, base.rate.lipschitz)

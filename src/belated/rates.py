@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 from belated.errors import SpecError
 from belated.kernels.slots import floats as F
@@ -261,6 +261,65 @@ class Table(Rate, module="rates"):
             raise SpecError("rates.Table: steps must not increase: the guarantees need that")
         object.__setattr__(self, "steps", steps)
         _optional(self, "rates.Table")
+
+
+class Counts(NamedTuple):
+    """What a rate may know of the arrivals so far; the newest one is counted.
+
+    Under a ``Capacity`` answers have weights: then ``arrivals`` is the sum of their squares, and
+    backlogs are weighted sums.
+    """
+
+    arrivals: float
+    """n, the number of answers."""
+    backlogs: float
+    """s*_1 + .. + s*_n, over all arrivals the number of tickets that were open after it."""
+    waiting: float
+    """s*_n, the number of tickets that are open now."""
+    rounds: int
+    """Predictions made so far."""
+
+
+@runtime_checkable
+class UserRate(Protocol):
+    """What a rate written by a user must offer.
+
+    Optional: ``save() -> bytes`` with ``load(bytes)``, for snapshots of a rate that keeps numbers
+    between calls. A learner works on its own deep copy.
+    """
+
+    def step_size(self, counts: Counts, norm: float) -> float:
+        """Return eta_n for a cost of this norm."""
+
+
+@dataclass(frozen=True, repr=False)
+class Custom(Rate, module="rates"):
+    """A user's own rate: eta_n = ``rule.step_size(counts, norm)``.
+
+    ``counts`` are ``rates.Counts`` and ``norm`` is |c_n|. Steps must be positive, and must not
+    increase, as the guarantees need that; before the first cost other than 0 a step may be 0.
+    ``lipschitz`` is what the user knows of G. See docs/your-own-parts.md.
+
+    >>> class Root:
+    ...     def step_size(self, counts, norm):
+    ...         return 1.0 / (counts.arrivals + counts.backlogs) ** 0.5
+    >>> Custom(Root(), lipschitz=1.0).lipschitz
+    1.0
+    """
+
+    for_members: ClassVar[bool] = False
+
+    rule: UserRate
+    lipschitz: float | None = None
+
+    def __post_init__(self) -> None:
+        """Check that there is a method to call, and the number."""
+        if isinstance(self.rule, type | Spec) or not isinstance(self.rule, UserRate):
+            raise SpecError(
+                "rates.Custom: rule must be an object with step_size(counts, norm), got "
+                f"{self.rule!r}"
+            )
+        _optional(self, "rates.Custom")
 
 
 def check_curvature(owner: str, curvature: float, diameter: float, lipschitz: float) -> None:

@@ -499,7 +499,8 @@ def _check_exploration(reduction: OnePoint | TwoPoint) -> None:
         raise SpecError(f"{who}: a Portfolio needs lipschitz in the rate of at least one member")
     schedule = reduction.smoothing
     if schedule is not None and not isinstance(schedule, Smoothing):
-        raise SpecError(f"{who}: smoothing must come from belated.smoothing, got {schedule!r}")
+        own = "; put a function of your own into smoothing.Custom" if callable(schedule) else ""
+        raise SpecError(f"{who}: smoothing must come from belated.smoothing, got {schedule!r}{own}")
     if isinstance(schedule, smoothing.Constant) and schedule.radius > domain.inner_radius:
         raise SpecError(
             f"{who}: smoothing radius {schedule.radius!r} exceeds the inner radius "

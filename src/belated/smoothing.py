@@ -9,9 +9,11 @@ k is the dimension.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from belated.errors import SpecError
 from belated.spec import Spec, positive, whole
 
 
@@ -126,6 +128,32 @@ class Constant(Smoothing, module="smoothing"):
     def breadth(self, dim: int, inner_radius: float) -> float:
         """Radius / r."""
         return self.radius / inner_radius
+
+
+@dataclass(frozen=True, repr=False)
+class Custom(Smoothing, module="smoothing"):
+    """A user's own radii: delta_t = ``function(t)``, t = 1, 2, ...; at most the inner radius.
+
+    The function is called when a round is played and again when answers arrive, so it must return
+    the same number for the same t. See docs/your-own-parts.md.
+
+    >>> import math
+    >>> Custom(math.sqrt).horizon is None
+    True
+    """
+
+    function: Callable[[int], float]
+
+    @property
+    def horizon(self) -> None:
+        """No horizon: the function says all."""
+
+    def __post_init__(self) -> None:
+        """Check that there is a function."""
+        if not callable(self.function):
+            raise SpecError(
+                f"smoothing.Custom: function must be a function of t, got {self.function!r}"
+            )
 
 
 def _check(schedule: Smoothing, owner: str) -> None:

@@ -119,19 +119,42 @@ def from_json(text: str, *, limit: int | None = LIMIT) -> Spec:
     return spec
 
 
+def python_objects(spec: Spec) -> dict[str, Any]:
+    """Return the Python objects that a user put into a spec, by where they stand."""
+    found: dict[str, Any] = {}
+    _encode(spec, spec.kind, found)
+    return found
+
+
+def outline(spec: Spec) -> str:
+    """Return the JSON of a spec with the names of Python objects in their places.
+
+    Specs that differ in anything but these objects have other outlines.
+    """
+    import json
+
+    return json.dumps(_encode(spec, spec.kind, {}))
+
+
 def _fields(spec: Spec) -> tuple[Field[Any], ...]:
     return fields(cast("DataclassInstance", spec))
 
 
-def _encode(value: Any, path: str) -> Any:
-    """Turn a field into JSON data, or say which part has no JSON form."""
+def _encode(value: Any, path: str, objects: dict[str, Any] | None = None) -> Any:
+    """Turn a field into JSON data, or say which part has no JSON form.
+
+    With ``objects`` such a part is added to these, and its name takes its place.
+    """
     if isinstance(value, Spec):
-        members = {k: _encode(v, f"{path}.{k}") for k, v in value._arguments().items()}
+        members = {k: _encode(v, f"{path}.{k}", objects) for k, v in value._arguments().items()}
         return {"type": value.kind, **members}
     if isinstance(value, tuple):
-        return [_encode(item, path) for item in value]
+        return [_encode(item, path, objects) for item in value]
     if value is None or isinstance(value, bool | int | float | str):
         return value
+    if objects is not None:
+        objects[path] = value
+        return {"python": getattr(value, "__name__", type(value).__name__)}
     raise SpecError(
         f"to_json: {path} is a Python object ({type(value).__name__}) and has no JSON form; "
         "keep it in code and pass the spec again where it is needed"

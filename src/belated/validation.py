@@ -73,13 +73,20 @@ def _shown(given: Any) -> str:
 
 def checked_point(given: Any, dim: int | None, who: str) -> Floats:
     """Return what user code gave as a finite float64 vector of its own, or say what is wrong."""
-    try:
-        point = np.array(given, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise SpecError(f"{who} must return a vector of numbers, got {given!r}") from error
+    point = np.array(numbers(given, f"{who} must return a vector of numbers", SpecError))
     if point.ndim != 1 or point.size == 0 or (dim is not None and point.size != dim):
         expected = "a vector" if dim is None else f"a vector of {dim} numbers"
         raise SpecError(f"{who} must return {expected}, got shape {point.shape}")
     if not np.isfinite(point).all():
         raise SpecError(f"{who} must return finite numbers, got {point}")
     return point
+
+
+def checked_number(given: Any, who: str) -> float:
+    """Return what user code gave as a finite float, or say what is wrong with it."""
+    value = numbers(given, f"{who} must return a number", SpecError)
+    if value.ndim or isinstance(given, bool):
+        raise SpecError(f"{who} must return a number, got {given!r}")
+    if not np.isfinite(value):
+        raise SpecError(f"{who} must return a finite number, got {given!r}")
+    return float(value)

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from belated import rates
 from belated.arrays import Floats, Ints
+from belated.errors import SpecError
 from belated.kernels.slots import own as OWN
-from belated.reductions import Reduction
+from belated.reductions import Reduction, rate_of
 from belated.timeline import Timeline
 
 
@@ -19,6 +21,7 @@ class Play:
     def __init__(self, timeline: Timeline, spec: Reduction) -> None:
         from belated.learner.program import schedule_of  # which loads the kernels
 
+        _check_rate(spec)
         schedule = schedule_of(spec, timeline.events)
         self.etas, self.late_radii, self.radii = schedule
         self.lags: Ints = timeline.dual_delay[timeline.order]
@@ -45,6 +48,15 @@ class Play:
     def bias(self) -> float:
         """R delta_tot / r; D stands for an unknown R, which it cannot be below."""
         return self._breadth * float(np.sum(self.radii))
+
+
+def _check_rate(spec: Reduction) -> None:
+    """Refuse a user's rate, which may depend on the gradients."""
+    if isinstance(rate_of(spec.base), rates.Custom):
+        raise SpecError(
+            "bounds: the steps of a rates.Custom may depend on the gradients, so no bound is known "
+            "before the game; put steps that do not depend on them into rates.Table"
+        )
 
 
 def ways(late: Timeline, moves: Floats, reach: int) -> Floats:

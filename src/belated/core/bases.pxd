@@ -28,7 +28,7 @@ cdef class Base(Component):
     cdef double* p
     cdef double* work
     cdef double norm(self, double* cost) noexcept nogil
-    cdef double choose_rate(self, double norm) noexcept nogil
+    cdef double choose_rate(self, double norm) except? -1.0 nogil
     cdef int move(self, double* cost, double norm, double eta) except -1 nogil
     cdef int update(self, double* cost, double norm) except -1 nogil
 

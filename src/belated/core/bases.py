@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 import math
 
 import cython
 import numpy as np
 
 from belated.core.component import ANY, NOT_NEGATIVE, VECTOR, demand
-from belated.validation import checked_point
 
 if not cython.compiled:
     from math import sqrt
@@ -17,7 +15,7 @@ if not cython.compiled:
     from belated.core.component import Component
     from belated.core.numerics import dot, exp, floats_at, largest_entry, ln, norm, part
     from belated.core.rates import Rate
-    from belated.core.sets import Chart, Domain
+    from belated.core.sets import Domain
     from belated.core.tickets import Tickets
 
 
@@ -210,52 +208,6 @@ class EntropyOMD(Base):
             for i in range(self.dim):
                 z[i] = factor * z[i] if factor * z[i] > self.floor else self.floor
                 self.p[i] = ln(z[i])
-
-
-@cython.cclass
-class UserBase(Base):
-    """A base that is a Python object with ``start`` and ``update``; it chooses its own steps."""
-
-    FIELDS = {"point": VECTOR}
-
-    base = cython.declare(object, visibility="readonly")
-    chart: Chart
-
-    def __init__(self, base, chart: Chart, *arguments):
-        Base.__init__(self, *arguments)
-        self.base, self.chart, self.hears_all = base, chart, True
-
-    @cython.cfunc
-    @cython.with_gil
-    @cython.exceptval(-1, check=False)
-    def update(self, cost: cython.p_double, norm: cython.double) -> cython.int:
-        self.choose_rate(norm)
-        given = np.empty(self.dim)
-        self.chart.unscale_cost(cost, floats_at(given))
-        who = f"{type(self.base).__name__}.update"
-        found = self.base.update(given, self.tickets.lag, self.tickets.open_lags)
-        point = checked_point(found, self.dim, who)
-        self.chart.from_user(floats_at(point), self.z)
-        return 0
-
-    def state(self):
-        """Return the point, and as ``saved`` what the object saves of itself, or a copy of it."""
-        can_save = hasattr(self.base, "save") and hasattr(self.base, "load")
-        saved = bytes(self.base.save()) if can_save else copy.deepcopy(self.base)
-        return {**Base.state(self), "saved": saved}
-
-    def restore(self, state):
-        """Take the point, and let the object take back what it has saved."""
-        if isinstance(state["saved"], bytes):
-            self.base.load(state["saved"])
-        else:
-            self.base = state["saved"]
-        Base.restore(self, state)
-
-    def check(self, state):
-        """Demand that there is something to load; what it is is the object's business."""
-        demand(isinstance(state.get("saved"), bytes), "what a user's base saved")
-        Base.check(self, {name: value for name, value in state.items() if name != "saved"})
 
 
 # --- Follow the leader ---------------------------------------------------------------------------

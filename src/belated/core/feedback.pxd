@@ -13,9 +13,9 @@ cdef class Feedback(Component):
     cdef readonly object work_array
     cdef double* work
     cdef void open(self, long long entry) noexcept nogil
-    cdef void play(self, long long ticket, double* z, double* x) noexcept nogil
-    cdef double* cost(self, long long entry, double* answer) noexcept nogil
-    cdef bint is_excessive(self, long long entry, double* answer, double norm) noexcept nogil
+    cdef int play(self, long long ticket, double* z, double* x) except -1 nogil
+    cdef double* cost(self, long long entry, double* answer) except NULL nogil
+    cdef bint is_excessive(self, long long entry, double* answer, double norm) except -1 nogil
     cdef void use(self, double* answer) noexcept nogil
 
 cdef class FirstOrder(Feedback):
@@ -26,8 +26,8 @@ cdef class Exploring(Feedback):
     cdef Smoothing smoothing
     cdef object point_array
     cdef double* point
-    cdef void explore(self, long long ticket, double sign, double* z, double* x) noexcept nogil
-    cdef double* along(self, long long entry, double value) noexcept nogil
+    cdef int explore(self, long long ticket, double sign, double* z, double* x) except -1 nogil
+    cdef double* along(self, long long entry, double value) except NULL nogil
 
 cdef class OnePoint(Exploring):
     cdef double magnitude

@@ -13,6 +13,7 @@ cdef class Learner:
     cdef long long _predict_into(self, double* x) except -100
     cdef long long _observe_from(self, long long ticket, double* answer) except -100
     cdef long long _cancel_at(self, long long ticket) except -100
+    cdef long long _try(self, int event, long long ticket, double* numbers) except -100
     cdef object _gradient_now(self, long long ticket, object gradient)
     cdef object _run_events(self, object events, object answers, object plays, long long first)
     cdef Py_ssize_t _loop(self, long long* timeline, Py_ssize_t start, Py_ssize_t end, double* answers, Py_ssize_t rows, long long first, double* plays, long long begin, bint keeps_all) except -1 nogil

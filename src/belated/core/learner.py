@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 CHUNK = 1_000_000  # events between two chances to interrupt a long run
+PREDICT = cython.declare(cython.int, 0)
+OBSERVE = cython.declare(cython.int, 1)
+CANCEL = cython.declare(cython.int, 2)
 
 
 class Decision(NamedTuple):
@@ -183,53 +186,47 @@ class Learner:
     # --- Events with parts of a user -------------------------------------------------------------
 
     def _predict_into(self, x):
-        """Predict; let the table grow, and undo what a user's part leaves half way."""
-        ticket: cython.longlong = FULL
-        if not self._player.has_user_parts:
+        """Predict, and let the table grow where it is full."""
+        ticket: cython.longlong
+        if self._player.has_user_parts:
+            return self._try(PREDICT, 0, x)
+        ticket = self._player.predict(x)
+        while ticket == FULL:
+            self._player.grow()
             ticket = self._player.predict(x)
-            while ticket == FULL:
-                self._player.grow()
-                ticket = self._player.predict(x)
-            return ticket
-        self._is_ready = False
-        try:
-            saved = self._player.state()
-            while True:
-                try:
-                    ticket = self._player.predict(x)
-                except BaseException:
-                    self._player.restore(saved)
-                    raise
-                if ticket != FULL:
-                    return ticket
-                self._player.grow()
-        finally:
-            self._is_ready = True
+        return ticket
 
     def _observe_from(self, ticket, answer):
-        """Observe, and undo what a user's part leaves half way."""
-        if not self._player.has_user_parts:
-            return self._player.observe(ticket, answer)
-        self._is_ready = False
-        try:
-            saved = self._player.state()
-            try:
-                return self._player.observe(ticket, answer)
-            except BaseException:
-                self._player.restore(saved)
-                raise
-        finally:
-            self._is_ready = True
+        """Observe."""
+        if self._player.has_user_parts:
+            return self._try(OBSERVE, ticket, answer)
+        return self._player.observe(ticket, answer)
 
     def _cancel_at(self, ticket):
-        """Cancel, and undo what a user's part leaves half way."""
-        if not self._player.has_user_parts:
-            return self._player.cancel(ticket)
+        """Cancel."""
+        if self._player.has_user_parts:
+            return self._try(CANCEL, ticket, floats_at(new_floats(1)))
+        return self._player.cancel(ticket)
+
+    def _try(self, event, ticket, numbers):
+        """Do an event with parts of a user, and undo it if one of them raises.
+
+        ``numbers`` are the answer, or take the play.
+        """
+        status: cython.longlong = FULL
         self._is_ready = False
         try:
             saved = self._player.state()
             try:
-                return self._player.cancel(ticket)
+                if event == OBSERVE:
+                    return self._player.observe(ticket, numbers)
+                if event == CANCEL:
+                    return self._player.cancel(ticket)
+                while status == FULL:
+                    status = self._player.predict(numbers)
+                    if status == FULL:
+                        self._player.grow()
+                return status
             except BaseException:
                 self._player.restore(saved)
                 raise

@@ -77,10 +77,3 @@ cdef class Logistic(OfProduct):
 
 cdef class Hinge(OfProduct):
     pass
-
-cdef class UserLoss(Loss):
-    cdef object value_of, gradient_of
-    cdef long long t
-    cdef double value(self, double* x) except? -1e300 with gil
-    cdef int gradient(self, double* x, double* out) except -1 with gil
-    cdef object copy_of(self, double* x)

@@ -449,33 +449,3 @@ class Hinge(OfProduct):
 
     def slope(self, product):
         return -self.source.b if self.source.b * product < 1.0 else 0.0
-
-
-class UserLoss(Loss):
-    """Python functions value(t, x) and gradient(t, x), which get copies of x and may raise."""
-
-    def __init__(self, dim, value, gradient):
-        self.dim, self.value_of, self.gradient_of = dim, value, gradient
-        self.source, self.is_custom, self.t = None, True, 0
-
-    def draw(self, t, x):
-        self.t = t
-        return 0
-
-    def value(self, x):
-        return self.value_of(self.t, self.copy_of(x))
-
-    def gradient(self, x, out):
-        found = self.gradient_of(self.t, self.copy_of(x))
-        given: cython.p_double = floats_at(found)
-        for i in range(self.dim):
-            out[i] = given[i]
-        return 0
-
-    def copy_of(self, x):
-        """Return a point as an array of its own."""
-        point = np.empty(self.dim)
-        to: cython.p_double = floats_at(point)
-        for i in range(self.dim):
-            to[i] = x[i]
-        return point

@@ -10,7 +10,7 @@ cdef class Member(Component):
     cdef Py_ssize_t number
     cdef bint is_last
     cdef public double way
-    cdef double choose_rates(self, double norm, double* weights, double mean) noexcept nogil
+    cdef double choose_rates(self, double norm, double* weights, double mean) except? -1.0 nogil
     cdef void move(self, double* cost, double norm, double* work) noexcept nogil
     cdef void mix(self, double* weights, double* z) noexcept nogil
     cdef void keep(self, Py_ssize_t count, double* record) noexcept nogil

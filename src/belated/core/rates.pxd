@@ -7,7 +7,7 @@ from belated.core.tickets cimport Tickets
 
 cdef class Rate(Component):
     cdef readonly Tickets tickets
-    cdef double step_size(self, double norm) noexcept nogil
+    cdef double step_size(self, double norm) except? -1.0 nogil
 
 cdef class DelayAdaptive(Rate):
     cdef double gain

@@ -13,7 +13,6 @@ import cython
 import numpy as np
 
 from belated.core.component import SLACK
-from belated.validation import checked_point
 
 if not cython.compiled:
     from math import fabs, sqrt
@@ -302,24 +301,3 @@ class L1Ball(Domain):
 
     def contains(self, points):
         return bool((abs(points).sum(axis=-1) <= self.radius * (1.0 + SLACK)).all())
-
-
-@cython.cclass
-class UserSet(Domain):
-    """A set whose projection is a Python function of x."""
-
-    function: object
-    chart: Chart
-
-    def __init__(self, dim: int, project, chart: Chart):
-        self.dim, self.function, self.chart = dim, project, chart
-
-    @cython.cfunc
-    @cython.with_gil
-    @cython.exceptval(-1, check=False)
-    def project(self, v: cython.p_double, z: cython.p_double) -> cython.int:
-        x = np.empty(self.dim)
-        self.chart.to_user(v, floats_at(x))
-        point = checked_point(self.function(x), self.dim, "ConvexSet: project")
-        self.chart.from_user(floats_at(point), z)
-        return 0

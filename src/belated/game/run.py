@@ -20,7 +20,7 @@ from belated.game.solver import support
 from belated.geometry import shape_of
 from belated.learner.program import Playable
 from belated.learner.report import Report
-from belated.losses import Loss
+from belated.losses import Custom, Loss
 from belated.timeline import Timeline
 
 
@@ -82,8 +82,8 @@ class Run:
         domain = self.domain
         if domain is None or not self._knows_best:
             raise SpecError(
-                "Run: the best fixed action is found on Ball, Box, Simplex and L1Ball; use "
-                "regret_against(comparator) here"
+                "Run: the best fixed action is found on Ball, Box, Simplex and L1Ball, for losses "
+                "that say their lipschitz; use regret_against(comparator) here"
             )
         if self.vectors is not None:
             x, loss = support(domain, self.vectors[-1])
@@ -95,7 +95,9 @@ class Run:
 
     @property
     def _knows_best(self) -> bool:
-        return self.domain is not None and not isinstance(self.domain, ConvexSet)
+        losses = self.game.losses
+        says_enough = not isinstance(losses, Custom) or losses.lipschitz is not None
+        return self.domain is not None and not isinstance(self.domain, ConvexSet) and says_enough
 
     @property
     def regret(self) -> float:
@@ -170,7 +172,8 @@ class Run:
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as plain data, one row of a table.
 
-        Where the best fixed action is unknown (a user's set or base), what needs it is None.
+        Where the best fixed action is unknown (a user's set, a base that does not say its set, or
+        losses that do not say their lipschitz), what needs it is None.
         """
         bound, timeline = self.bound, self.timeline
         best = self.best if self._knows_best else None

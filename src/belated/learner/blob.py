@@ -7,38 +7,39 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from belated import sealed
-from belated.core.bases import UserBase
 from belated.core.component import demand
+from belated.core.player import Player
+from belated.core.user import UserObject
 from belated.errors import BelatedError, SnapshotError
 from belated.learner.compose import numbers_kept
 from belated.learner.program import Method, Playable
 from belated.reductions import Reduction, Wrapper
-from belated.spec import from_json
+from belated.spec import from_json, outline
 
 if TYPE_CHECKING:
     from belated.learner.learner import Learner
 
-SAVED = "base.saved"
-"""What a user's base saved of itself."""
 _ABOUT = {"spec", "components", "seed", "strict", "state", "base", "keys"}
 
 
 def pack(learner: Learner, secret: bytes | None) -> bytes:
-    """Return the blob."""
-    player = learner._player
+    """Return the blob.
+
+    Of a spec with Python objects it has the outline, and of objects that remember something what
+    they save.
+    """
+    player, spec = learner._player, learner.spec
     state, keys = learner._state("snapshot")
-    saved = state.pop(SAVED, None)
-    if not isinstance(saved, bytes | None):
-        name = type(saved).__name__
-        raise SnapshotError(f"snapshot: {name} has no save() -> bytes and load(bytes)")
     arrays = {name: value for name, value in state.items() if isinstance(value, np.ndarray)}
+    objects = {name: value for name, value in state.items() if isinstance(value, UserObject)}
+    fields = {name: state[name] for name in state if name not in arrays and name not in objects}
     about = {
-        "spec": None if player.has_user_parts else learner.spec.to_json(),
+        "spec": {"outline": outline(spec)} if player.has_user_parts else spec.to_json(),
         "components": player.components(),
         "seed": learner.seed,
         "strict": learner.strict,
-        "state": {name: value for name, value in state.items() if name not in arrays},
-        "base": None if saved is None else saved.hex(),
+        "state": fields,
+        "base": {name: value.save() for name, value in objects.items()} or None,
         **keys,
     }
     return sealed.seal("Learner", about, arrays, secret)
@@ -60,10 +61,7 @@ def unpack(content: sealed.Content, spec: Playable | None, learner: Learner) -> 
             raise SnapshotError("restore: the snapshot is of another composition than spec")
         state = {**fields, **arrays}
         demand(len(state) == len(fields) + len(arrays), "a field that is there twice")
-        if saved is not None:
-            base = getattr(player, "base", None)
-            demand(isinstance(base, UserBase), "what a user's base saved")
-            state[SAVED] = saved
+        state |= _loaded(player, saved)
         player.check(state)
     except MemoryError as error:
         raise SnapshotError("restore: the learner is too large for this machine") from error
@@ -71,49 +69,62 @@ def unpack(content: sealed.Content, spec: Playable | None, learner: Learner) -> 
         raise
     except (ArithmeticError, BelatedError) as error:
         raise SnapshotError(f"restore: the spec in the snapshot cannot run ({error})") from error
-    try:
-        player.restore(state)
-    except Exception as error:  # of the user's own code, about bytes that may be anything
-        name = type(player.base.base).__name__ if SAVED in state else "the learner"
-        raise SnapshotError(
-            f"restore: {name} cannot load what the snapshot holds ({error})"
-        ) from error
+    player.restore(state)
     learner._keys.restore(about)
+
+
+def _loaded(player: Player, saved: dict[str, Any]) -> dict[str, UserObject]:
+    """Return copies of the objects of a user that have loaded what they saved, by name."""
+    copies = player.state().items()
+    objects = {name: value for name, value in copies if isinstance(value, UserObject)}
+    demand(saved.keys() == objects.keys(), "what objects of a user saved")
+    for name, value in objects.items():
+        value.load(saved[name])
+    return objects
 
 
 def _spec_of(about: dict[str, Any], room: int, spec: Playable | None) -> Playable:
     """Return the spec to restore with; a stored one cannot be larger than the arrays."""
     text = about.get("spec")
-    stored: Any = spec
-    if text is not None:
-        try:
-            demand(isinstance(text, str), "the spec is no text")
-            stored = from_json(text, limit=room)
-            is_learner = isinstance(stored, Reduction | Wrapper | Method)
-            too_large = is_learner and numbers_kept(stored) > room
-        except (ArithmeticError, BelatedError) as error:
-            raise SnapshotError(
-                f"restore: the spec in the snapshot cannot be read ({error})"
-            ) from error
-        if not is_learner:
-            raise SnapshotError(f"restore: the snapshot is of a {stored.kind}, which is no learner")
-        if too_large:
-            raise SnapshotError("restore: the snapshot is of another composition than spec")
-        if spec is not None and spec != stored:
-            raise SnapshotError("restore: the snapshot is of another spec")
-    if stored is None:
-        raise SnapshotError(
-            "restore: this learner has Python objects inside; pass its spec as well"
-        )
-    if not isinstance(stored, Reduction | Wrapper | Method):
-        raise SnapshotError("restore: the snapshot is of another composition than spec")
-    return stored
-
-
-def _fields(about: dict[str, Any]) -> tuple[dict[str, Any], bytes | None]:
-    """Return the fields that are numbers, and what a user's base saved."""
+    if isinstance(text, dict):
+        return _told_again(text, spec)
     try:
-        saved = about["base"]
-        return dict(about["state"]), None if saved is None else bytes.fromhex(saved)
+        demand(isinstance(text, str), "the spec is no text")
+        stored: Any = from_json(str(text), limit=room)
+        is_learner = isinstance(stored, Reduction | Wrapper | Method)
+        too_large = is_learner and numbers_kept(stored) > room
+    except (ArithmeticError, BelatedError) as error:
+        raise SnapshotError(
+            f"restore: the spec in the snapshot cannot be read ({error})"
+        ) from error
+    if not is_learner:
+        raise SnapshotError(f"restore: the snapshot is of a {stored.kind}, which is no learner")
+    if too_large:
+        raise SnapshotError("restore: the snapshot is of another composition than spec")
+    if spec is not None and spec != stored:
+        raise SnapshotError("restore: the snapshot is of another spec")
+    learner: Playable = stored
+    return learner
+
+
+def _told_again(about: dict[str, Any], spec: Playable | None) -> Playable:
+    """Return the spec that was passed, if it is the one with Python objects that was stored."""
+    if spec is None:
+        raise SnapshotError(
+            "restore: this learner has Python objects inside, which a snapshot cannot hold; pass "
+            "its spec as well"
+        )
+    is_learner = isinstance(spec, Reduction | Wrapper | Method)
+    if not is_learner or outline(spec) != about.get("outline"):
+        raise SnapshotError("restore: the snapshot is of another spec")
+    return spec
+
+
+def _fields(about: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the fields that are numbers, and what objects of a user saved."""
+    try:
+        saved = {} if about["base"] is None else about["base"]
+        demand(isinstance(saved, dict), "what objects of a user saved")
+        return dict(about["state"]), saved
     except (KeyError, TypeError, ValueError) as error:
         raise SnapshotError(f"restore: the header cannot be read ({error})") from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,12 +19,14 @@ from belated.core import portfolio as core_portfolio
 from belated.core import rates as core_rates
 from belated.core import sets as core_sets
 from belated.core import tickets as core_tickets
+from belated.core import user as core_user
 from belated.core import wrappers as core_wrappers
 from belated.core.bases import records_for
 from belated.errors import SpecError
 from belated.kernels import thinning
 from belated.learner.program import Method, Playable
 from belated.reductions import Reduction, Wrapper, domain_of, exploration_radius, inner_of, rate_of
+from belated.spec import python_objects
 from belated.validation import checked_point
 
 
@@ -45,10 +47,10 @@ def compose(spec: Reduction | Wrapper, seed: int, strict: bool) -> core_player.C
     reduction = inner_of(spec)
     base = reduction.base
     if not isinstance(base, bases.Base):
-        base = copy.deepcopy(base)
+        base = _copy_of(base)
     is_thinned = isinstance(spec, reductions.Capacity) and spec.backlog is None
     has_baseline = isinstance(reduction, reductions.OnePoint) and reduction.baseline == "mean"
-    first = _first_point(reduction, base)
+    first = _first_point(base)
     chart, domain = _place(reduction, base, first.size)
     setting = Setting(
         reduction,
@@ -65,15 +67,28 @@ def compose(spec: Reduction | Wrapper, seed: int, strict: bool) -> core_player.C
         _base(setting, base),
         _wrapper(spec, setting.tickets, int(has_baseline), seed),
         strict,
-        not isinstance(base, bases.Base) or isinstance(domain, core_sets.UserSet),
+        bool(python_objects(spec)),
     )
 
 
-def _first_point(reduction: Reduction, base: bases.Base | bases.UserBase) -> Floats:
+def _copy_of(part: Any) -> Any:
+    """Return a learner's own copy of an object that a user wrote."""
+    try:
+        return copy.deepcopy(part)
+    except Exception as error:  # of the user's own code, or of something that cannot be copied
+        raise SpecError(
+            f"Learner: {type(part).__name__} cannot be copied ({error}); a learner works on its "
+            "own copy, so keep out of it what cannot be copied, or give it __deepcopy__"
+        ) from error
+
+
+def _first_point(base: bases.Base | bases.UserBase) -> Floats:
     """Return where the learner starts, in x: the centre of the set, or what a user's base says."""
     if isinstance(base, bases.Base):
         return np.array(base.domain.center, dtype=np.float64)
-    return checked_point(base.start(), None, f"{reduction.kind}: base.start()")
+    domain = domain_of(base)
+    dim = None if domain is None else domain.dim
+    return checked_point(base.start(), dim, f"{type(base).__name__}.start")
 
 
 # --- Sets ----------------------------------------------------------------------------------------
@@ -86,6 +101,13 @@ def chart_of(domain: domains.Domain) -> core_sets.Chart:
     return core_sets.Shift(domain.origin) if any(domain.origin) else core_sets.Chart(domain.dim)
 
 
+def _set_of(domain: domains.Domain, chart: core_sets.Chart) -> core_sets.Domain:
+    """Return a set in its chart."""
+    if isinstance(domain, domains.ConvexSet):
+        return core_user.UserSet(domain.dim, domain.project, chart, domain.diameter)
+    return domain.in_chart()
+
+
 _EXPLORING = (reductions.OnePoint, reductions.TwoPoint)
 
 
@@ -95,9 +117,7 @@ def _place(
     """Return chart and set; a user's base moves by itself, in x unless plays explore."""
     if isinstance(base, bases.Base):
         domain, chart = base.domain, chart_of(base.domain)
-        if isinstance(domain, domains.ConvexSet):
-            return chart, core_sets.UserSet(domain.dim, domain.project, chart)
-        return chart, domain.in_chart()
+        return chart, _set_of(domain, chart)
     known = domain_of(base)
     if known is not None and isinstance(reduction, _EXPLORING):
         return chart_of(known), core_sets.Domain(dim)
@@ -120,7 +140,11 @@ def _base(setting: Setting, base: bases.Base | bases.UserBase) -> core_bases.Bas
         curvature,
     )
     if not isinstance(base, bases.Base):
-        return core_bases.UserBase(base, setting.chart, *common)
+        known = domain_of(base)
+        dim = setting.first.size
+        home_chart = core_sets.Chart(dim) if known is None else chart_of(known)
+        home = core_sets.Domain(dim) if known is None else _set_of(known, home_chart)
+        return core_user.UserBase(base, setting.chart, home, home_chart, *common)
     if isinstance(base, bases.Leader):
         return core_bases.Leader(base.reach, *common)
     if isinstance(base, bases.Portfolio):
@@ -187,6 +211,8 @@ def _rate(setting: Setting, base: bases.Base | bases.UserBase) -> core_rates.Rat
         return core_rates.InverseRoot(tickets, spec.step)
     if isinstance(spec, rates.Table):
         return core_rates.Table(tickets, spec.steps)
+    if isinstance(spec, rates.Custom):
+        return core_user.UserRate(tickets, _copy_of(spec.rule), rates.Counts)
     if spec is None or isinstance(spec, rates.Mixed):  # others choose the steps
         return core_rates.Rate(tickets)
     raise SpecError(f"no rate of the core is known for {spec.kind}")
@@ -240,6 +266,8 @@ def _smoothing(reduction: Reduction, dim: int) -> core_exploration.Smoothing:
     if not isinstance(reduction, reductions.OnePoint | reductions.TwoPoint):
         return core_exploration.Smoothing(0.0)
     schedule, inner = reduction.schedule, exploration_radius(reduction)
+    if isinstance(schedule, smoothing.Custom):
+        return core_user.UserExploration(inner, schedule.function)
     kind = _SMOOTHINGS[type(schedule)]
     return kind(inner, schedule.breadth(dim, inner), schedule.horizon or 0)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from belated.core import losses as core_losses
+from belated.core import user as core_user
 from belated.errors import SpecError
 from belated.losses.base import Loss
 from belated.losses.custom import Custom
@@ -33,7 +34,7 @@ _FAMILIES: dict[type[Loss], Callable[..., core_losses.Loss]] = {
 def loss_of(spec: Loss) -> core_losses.Loss:
     """Return new losses of the core, with work space of their own."""
     if isinstance(spec, Custom):
-        return core_losses.UserLoss(spec.dim, spec.checked_value, spec.checked_gradient)
+        return core_user.UserLoss(spec.dim, spec.checked_value, spec.checked_gradient)
     assert isinstance(spec, _Family)
     source = _source_of(spec.sequence, spec._targets)
     if isinstance(spec, Quadratic):

@@ -16,7 +16,7 @@ from belated.errors import SpecError
 from belated.learner.compose import compose
 from belated.reductions import FirstOrder, OnePoint, Reduction, TwoPoint
 from belated.rivals.base import AnswerKind, Rival
-from belated.spec import Spec
+from belated.spec import Spec, python_objects
 from belated.timeline import Timeline
 
 _FEEDBACK: dict[type[Reduction], AnswerKind] = {
@@ -58,8 +58,10 @@ class CopyingRival(Rival):
             raise SpecError(
                 f"{self.kind}: base must be FirstOrder, OnePoint or TwoPoint, got {name}"
             )
-        if not isinstance(base.base, Base):
-            raise SpecError(f"{self.kind}: copies are made of PFTRL and OMD, not of a user's base")
+        if not isinstance(base.base, Base) or python_objects(base):
+            raise SpecError(
+                f"{self.kind}: copies are made of parts of belated, not of a user's; got {base!r}"
+            )
         super().__post_init__()
 
     def shared_bound(self, timeline: Timeline, copies: int) -> Bound | None:
