@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import belated as bl
-from belated.learner.program import Playable
+from belated.learner.specs import LearnerSpec
 from belated.rivals.base import FACTS, Rival
 from benchmarks import game_floors, peers
 from benchmarks.timing import Result, compared, interleaved, summarised
@@ -166,7 +166,7 @@ ARGUMENTS: dict[str, Any] = {
 }
 """What methods are given where they have no default."""
 
-OURS: dict[str, Playable] = {
+OURS: dict[str, LearnerSpec] = {
     "gradient": FIRST_ORDER,
     "function": FULL_INFORMATION,
     "coefficients": FULL_INFORMATION,

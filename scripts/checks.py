@@ -28,7 +28,7 @@ NO_TESTS = 5
 
 LONG = (
     "theorems laws rivals skip_curved certificates state_machine capacity linear naive_linear "
-    "naive naive_rivals naive_simplex_rivals kernels best_action timeline delays bounds sets "
+    "naive naive_rivals naive_simplex_rivals components best_action timeline delays bounds sets "
     "deadline excess delayed_vaw later_rivals rivals_arms rivals_promises tight_values live keys "
     "snapshot forged",
     "docs audit evaluate evaluate_asked report report_in_browser study play_many store game losses "
@@ -47,8 +47,8 @@ LONG_COMPILED = (
 once, and smaller parts of them too; every process begins with what takes seconds to import."""
 FEW, FEW_COMPILED = 100, 50
 
-_COLD = "first-pftrl-l1-gradient-3"
-"""A learner that is compiled into an empty cache; that reaches what only runs then."""
+_COLD = [f"tests/test_{name}.py" for name in ("leaves", "fours", "kernels")]
+"""Tests that compile into an empty cache; that reaches what only runs then."""
 
 _LIVELY = [f"tests/test_{name}.py" for name in ("knobs", "knobs_live", "knobs_clock", "taming")]
 """Tests that reach what only happens in long or troubled lives."""
@@ -167,7 +167,7 @@ def _pins(python: str, scratch: str) -> Job:
         [
             [*slow, "tests/pins.py"],
             [*slow, "-m", "pytest", "-q", "-m", "not slow", *_LIVELY],
-            [*cold, *coverage, "run", "tests/compositions.py", _COLD],
+            [*cold, *coverage, "run", "-m", "pytest", "-q", "-m", "compiled and not slow", *_COLD],
             [*cold, *coverage, "run", "tests/leaf_values.py"],
             [*plain, *coverage, "run", "tests/leaf_values.py"],
             [*coverage, "combine", "--quiet"],

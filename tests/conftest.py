@@ -108,10 +108,13 @@ def python() -> Python:
     """Return a function that runs a fresh interpreter and returns what it prints.
 
     It takes the arguments of the interpreter and, as keywords, environment variables; None removes
-    one. Warnings are not errors there, as nothing of pytest is.
+    one. What holds for numba holds for the core, unless it is told otherwise. Warnings are not
+    errors there, as nothing of pytest is.
     """
 
     def run(*arguments: str, check: bool = True, **environment: str | None) -> str:
+        if "NUMBA_DISABLE_JIT" in environment:
+            environment.setdefault("BELATED_INTERPRETED", environment["NUMBA_DISABLE_JIT"])
         wanted = {**os.environ, **environment}
         done = subprocess.run(
             [sys.executable, *arguments],

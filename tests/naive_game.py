@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 import belated as bl
 import naive_losses
-from belated.learner.program import Playable
+from belated.learner.specs import LearnerSpec
 from belated.losses import Loss
 from naive import NaiveLearner
 from naive_losses import TARGETS, Family, Kind, NaiveSource
@@ -228,7 +228,7 @@ def answered(timeline: bl.Timeline) -> Iterator[int]:
 
 
 def play_by_hand(
-    spec: Playable, told: Told, losses: Loss, timeline: bl.Timeline, seed: int = 0
+    spec: LearnerSpec, told: Told, losses: Loss, timeline: bl.Timeline, seed: int = 0
 ) -> ByHand:
     """Predict, evaluate, and observe when the timeline says so."""
     hand = ByHand(bl.Learner(spec, seed))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from belated.learner.program import Playable
+from belated.learner.specs import LearnerSpec
 
 Answer = Literal["gradient", "function", "coefficients", "value", "pair", "values", "arm"]
 
@@ -22,10 +22,10 @@ class RivalCase:
     """
 
     name: str
-    spec: Playable
+    spec: LearnerSpec
     slow: Callable[[int], Any]
     answer: Answer
-    ancestor: Playable | None = None
+    ancestor: LearnerSpec | None = None
     delay: int | None = None
     loses: bool = True
     tolerance: float = 1e-9

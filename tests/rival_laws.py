@@ -27,7 +27,7 @@ import rivals_later
 import rivals_simplex
 import rivals_values
 from belated.domains import Domain
-from belated.learner.program import Playable
+from belated.learner.specs import LearnerSpec
 from belated.reductions import Reduction, rate_of
 from belated.rivals import Rival
 from rival_case import RivalCase
@@ -324,7 +324,7 @@ def from_ancestor(case: RivalCase) -> float:
     return distance(case, *zip(*plays, strict=True))
 
 
-def wants_function(spec: Playable) -> bool:
+def wants_function(spec: LearnerSpec) -> bool:
     """Tell whether an answer is a function."""
     return isinstance(spec, bl.FullInformation) or getattr(spec, "feedback", "") == "function"
 

@@ -12,7 +12,7 @@ import belated as bl
 import naive_rivals as slow
 from belated import rates
 from belated.domains import Domain
-from belated.learner.program import Playable
+from belated.learner.specs import LearnerSpec
 from belated.rates import Rate
 from belated.reductions import FirstOrder
 from belated.rivals import (
@@ -69,7 +69,7 @@ def _case(
     kind: type[Rival],
     place: str,
     remark: str = "",
-    ancestor: Playable | None = None,
+    ancestor: LearnerSpec | None = None,
     **fields: Any,
 ) -> RivalCase:
     """Return the case of a method on a set, with these fields."""
@@ -84,7 +84,7 @@ def _case(
     )
 
 
-def _omd(place: str, rate: Rate) -> Playable:
+def _omd(place: str, rate: Rate) -> LearnerSpec:
     """Return mirror descent fed with gradients."""
     return FirstOrder(bl.OMD(SETS[place][0], rate))
 

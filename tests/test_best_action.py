@@ -20,7 +20,7 @@ from belated.arrays import Floats
 from belated.domains import Domain
 from belated.game import best, solver
 from belated.game.best import best_action
-from belated.game.solver import Minimum, Oracle, minimise, nearest, support
+from belated.game.solver import Minimum, Oracle, minimise, support
 
 DOMAINS: list[Domain] = [
     bl.Ball(1),
@@ -42,6 +42,11 @@ def points(domain: Domain, count: int, seed: int = 0) -> Floats:
     width = np.array(domain.half_widths or np.full(domain.dim, domain.diameter))
     scattered = np.array(domain.center) + 2.0 * width * rng.normal(size=(count, domain.dim))
     return np.array([nearest(domain, point) for point in scattered])
+
+
+def nearest(domain: Domain, point: npt.ArrayLike) -> Floats:
+    """Return the projection of a point."""
+    return np.asarray(domain.project(point))  # type: ignore[attr-defined]
 
 
 def is_inside(domain: Domain, x: Floats) -> bool:
@@ -245,11 +250,10 @@ def test_nearest_in_a_users_set() -> None:
     assert nearest(HALF_SPACE, [3.0, 0.5]).tolist() == [1.0, 0.5]
 
 
-@pytest.mark.parametrize("function", [support, nearest])
 @pytest.mark.parametrize("vector", [[1.0], [1.0, np.nan], [[1.0, 2.0]]])
-def test_vectors_are_checked(function: Callable[..., object], vector: list[Any]) -> None:
-    with pytest.raises(bl.SpecError, match=f"{function.__name__}: takes 2 finite numbers, got"):
-        function(bl.Ball(2), vector)
+def test_vectors_are_checked(vector: list[Any]) -> None:
+    with pytest.raises(bl.SpecError, match="support: takes 2 finite numbers, got"):
+        support(bl.Ball(2), vector)
 
 
 # --- The solver against known minima -------------------------------------------------------------

@@ -15,7 +15,7 @@ import belated as bl
 import naive
 from belated import bounds
 from belated.bounds import Bound
-from belated.learner.program import schedule_of
+from belated.learner.compose import schedule_of
 from test_theorems import all_delays, patterns
 
 BALL = bl.Ball(3, 2.0)
@@ -362,7 +362,7 @@ def test_schedule_is_that_of_the_learner() -> None:
         learner = bl.Learner(spec)
         learner.run(timeline, np.zeros(80))
         report, inner = learner.report(), bounds.skipping(timeline).timeline
-        etas = schedule_of(spec.learner, inner.events).etas
+        etas = schedule_of(spec.learner, inner).etas
         assert report.rate == etas[report.rounds - report.open - 1]
 
 
@@ -406,7 +406,7 @@ def test_expiring_is_what_the_learner_does(wait: int) -> None:
         gone[found.skipped] = True
         assert np.array_equal(found.timeline.observed, gone)
         assert report.open == int(np.count_nonzero(~gone))
-        etas = schedule_of(inside, found.timeline.events).etas
+        etas = schedule_of(inside, found.timeline).etas
         assert report.rate == (etas[report.rounds - report.open - 1] or None)
 
 

@@ -26,17 +26,12 @@ warnings.simplefilter("default")
 with warnings.catch_warnings(record=True) as caught:
     import numpy as np
     import belated as bl
-    from belated.kernels.learners import entries
-    from belated.learner.program import compile_spec
-    program = compile_spec(bl.FirstOrder(bl.OMD(bl.Ball(2), bl.rates.Constant(0.5))))
-    memory, play = program.fresh(0, False), np.empty(2)
-    kinds = (entries.predict, entries.observe, entries.cancel)
-    parts = [kind(program.code) for kind in kinds]
-    parts[0](memory.f, memory.n, play)
-    parts[1](memory.f, memory.n, 0, np.array([0.5, 0.25]))
-    parts[0](memory.f, memory.n, play)
-    x = play.tolist()
-    parts[2](memory.f, memory.n, 1)
+    from belated.kernels import walk_entries
+    parts = [walk_entries.predict(), walk_entries.observe(), walk_entries.cancel()]
+    z = np.zeros(2)
+    parts[1](z, np.array([0.5, 0.25]))
+    parts[2](z)
+    x = [parts[0](z, i) for i in range(2)]
 hits = sum(sum(getattr(p, "stats").cache_hits.values()) for p in parts if hasattr(p, "stats"))
 print(json.dumps({
     "x": x,
@@ -49,6 +44,51 @@ print(json.dumps({
 """
 PLAY = [-0.25, -0.125]
 
+LEAVES = '''
+"""A leaf, in another file than the entries that call it."""
+from belated.kernels.jit import leaf
+
+
+@leaf
+def moved(x: float, cost: float) -> float:
+    return x - 0.5 * cost
+'''
+
+ENTRIES = '''
+"""Three entries."""
+from belated.kernels.jit import entry
+from belated.kernels.stamps import stamp
+from belated.kernels.walk import moved
+
+
+def predict():
+    code = stamp(__name__)
+
+    def predict(z, i):
+        return z[i] if code else 0.0
+
+    return entry(predict, "float64(float64[::1], int64)")
+
+
+def observe():
+    code = stamp(__name__)
+
+    def observe(z, cost):
+        for i in range(z.size):
+            z[i] = moved(z[i], cost[i]) if code else 0.0
+
+    return entry(observe, "void(float64[::1], float64[::1])")
+
+
+def cancel():
+    code = stamp(__name__)
+
+    def cancel(z):
+        return z.size if code else 0
+
+    return entry(cancel, "int64(float64[::1])")
+'''
+
 
 class Copy:
     """A private copy of the package and its cache."""
@@ -60,9 +100,12 @@ class Copy:
         package = Path(belated.__file__).parent
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(package, self.source / "belated", ignore=ignored)
+        self.leaves = self.source / "belated" / "kernels" / "walk.py"
+        self.leaves.write_text(LEAVES)
+        self.leaves.with_name("walk_entries.py").write_text(ENTRIES)
 
     def run(self, before: str = "", after: str = "", **environment: str | None) -> dict[str, Any]:
-        """Play two rounds in a fresh process."""
+        """Call three entries in a fresh process."""
         settings: dict[str, str | None] = {
             "PYTHONPATH": str(self.source),
             "NUMBA_CACHE_DIR": str(self.cache),
@@ -119,26 +162,22 @@ assert "scipy.linalg" in sys.modules
 
 @pytest.mark.slow
 def test_matrices_can_still_be_multiplied(copy: Copy) -> None:
-    """Learners do not look for a BLAS; whoever needs one finds it."""
+    """Kernels do not look for a BLAS; other code of the process finds it."""
     assert copy.run(after=DOT)["x"] == PLAY
 
 
 def test_an_edited_leaf_is_compiled_anew(copy: Copy) -> None:
     """The leaf stands in another file than the entries, which numba alone would not notice."""
     before = copy.files(".nbc")
-    leaves = copy.source / "belated" / "kernels" / "learners" / "bases.py"
-    text = leaves.read_text()
-    line = "four(s.z, i) - eta * rest(cost, i)"
-    assert text.count(line) == 1
     try:
-        leaves.write_text(text.replace(line, "four(s.z, i) - 2.0 * eta * rest(cost, i)"))
+        copy.leaves.write_text(LEAVES.replace("0.5", "1.0"))
         edited = copy.run()
         assert edited["x"] == [2.0 * value for value in PLAY]
         assert edited["hits"] == 0
         assert len(copy.files(".nbc")) > len(before)
         assert copy.run()["hits"] == 3
     finally:
-        leaves.write_text(text)
+        copy.leaves.write_text(LEAVES)
     assert copy.run()["x"] == PLAY
 
 

@@ -87,7 +87,7 @@ class Game:
 
     def check(self) -> None:
         """No regret exceeds what is allowed, vacuous or not."""
-        found = allowed(self.base, self.learner._totals, G)
+        found = allowed(self.base, self.learner._player, G)
         if found is not None:
             assert self.regret <= found.total + TINY * (1.0 + abs(found.total))
 
@@ -199,7 +199,7 @@ def test_exhaustive(kind: type[bl.PFTRL | bl.OMD | bl.Leader], skip: bool) -> No
             learner = bl.Learner(spec)
             plays = learner.run(happening, costs)
             regret = surrogate_regret(ball, list(plays), list(costs), G)
-            found = allowed(base, learner._totals, G)
+            found = allowed(base, learner._player, G)
             assert found is not None
             assert regret <= found.total + TINY, (delays, signs.T)
             skipped += learner.report().skipped
@@ -242,7 +242,7 @@ def test_the_sums_of_a_leader(rounds: int, seed: int, dim: int, reach: int) -> N
             fast.observe(ticket, costs[ticket])
             slow.observe(ticket, costs[ticket])
     terms, points = list(quadratics(slow)), slow.history.points
-    lead = fast._totals.lead
+    lead = fast._player.base
     steps = list(itertools.pairwise(points))
     learning = [value(a, terms[:n]) - value(b, terms[:n]) for n, (a, b) in enumerate(steps, 1)]
     drift = [

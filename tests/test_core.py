@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
+from decimal import Decimal, localcontext
 from typing import Any
 
 import numpy as np
 import pytest
+from randomgen import Philox
 
 import belated as bl
 import compositions
@@ -65,27 +68,81 @@ def test_a_core_that_is_not_compiled_says_so_once(monkeypatch: pytest.MonkeyPatc
     bl.Learner(spec)
 
 
-ACCURACY = """
-import json, math
-from belated.core import numerics as n
-rng = __import__("random").Random(1)
-xs = [10.0 ** rng.uniform(-300, 300) for _ in range(2000)] + [5e-324, 1.0, 0.5, 2.0, 1e-310]
-ys = [-rng.uniform(0, 700) for _ in range(2000)] + [0.0, -708.0, -1e-18]
-print(json.dumps({
-    "ln": max(abs(n.ln(x) - math.log(x)) / math.ulp(math.log(x)) for x in xs if x != 1.0),
-    "exp": max(abs(n.exp(y) - math.exp(y)) / math.ulp(math.exp(y)) for y in ys),
-    "cube root": max(abs(n.cube_root(x) ** 3 / x - 1.0) for x in xs if x > 1e-300),
-    "far": n.exp(-709.0),
-}))
+VALUES = """
+import json, sys
+from belated.core import exploration, numerics
+wanted = json.loads(sys.argv[1])
+found = {name: [getattr(numerics, name)(x) for x in xs] for name, xs in wanted["of"].items()}
+found["words"] = [[0] * 4 for _ in wanted["counters"]]
+for words, (block, stream, low, high, *key) in zip(found["words"], wanted["counters"]):
+    exploration.philox(block, stream, low | high << 32, key[0] | key[1] << 32, words)
+print(json.dumps(found))
 """
 
 
-def test_ln_exp_and_cube_root_are_accurate(python: Python) -> None:
-    found = json.loads(python("-c", ACCURACY, BELATED_INTERPRETED="1"))
-    assert found["ln"] <= 2.0
-    assert found["exp"] <= 2.0
-    assert found["cube root"] <= 2e-15
-    assert found["far"] == 0.0
+def interpreted_values(python: Python, counters: Any = (), **of: Any) -> dict[str, list[Any]]:
+    """Return what functions of the core return, which only interpreted sources let Python call."""
+    wanted = json.dumps({"of": of, "counters": counters})
+    found: dict[str, list[Any]] = json.loads(python("-c", VALUES, wanted, BELATED_INTERPRETED="1"))
+    return found
+
+
+def ulps(got: list[float], x: list[float], function: Callable[[Decimal], Decimal]) -> float:
+    """Return the largest error in units of the last place, against 40 digits."""
+    worst = 0.0
+    with localcontext(prec=40):
+        for value, argument in zip(got, x, strict=True):
+            wanted = function(Decimal(argument))
+            error = abs(Decimal(value) - wanted) / Decimal(math.ulp(float(wanted)))
+            worst = max(worst, float(error))
+    return worst
+
+
+def test_ln_exp_and_cube_root_are_within_two_units_of_the_last_place(python: Python) -> None:
+    rng = np.random.default_rng(1)
+    x = [
+        *np.exp(rng.uniform(-690.0, 690.0, 600)).tolist(),
+        *rng.random(500).tolist(),
+        *(1.0 + rng.uniform(-1e-3, 1e-3, 400)).tolist(),
+        *rng.uniform(0.5, 2.0, 400).tolist(),
+        *np.arange(1.0, 200.0).tolist(),
+        *(2.0 ** np.arange(-1000, 1000, 17)).tolist(),
+        *np.nextafter([1.0, 0.5, 2.0, 0.7071067811865476, 1.4142135623730951, 8.0], 0.0).tolist(),
+        *(2.2250738585072014e-308, 1.7976931348623157e308, 708.0, 0.7071067811865476),
+        *(5e-324, 1e-323, 1e-320, 1e-310, 2.2e-308),
+    ]
+    y = [-value for value in x if value <= 708.0]
+    found = interpreted_values(python, ln=[*x, 1.0], exp=[*y, -709.0], cube_root=[*x, 27.0])
+    assert ulps(found["ln"][:-1], x, Decimal.ln) <= 2.0
+    assert ulps(found["exp"][:-1], y, Decimal.exp) <= 2.0
+    assert ulps(found["cube_root"][:-1], x, lambda v: v ** (Decimal(1) / 3)) <= 2.0
+    assert (found["ln"][-1], found["exp"][-1], found["cube_root"][-1]) == (0.0, 0.0, 3.0)
+
+
+def test_philox_against_published_vectors_and_another_implementation(python: Python) -> None:
+    published = [
+        ((0, 0, 0, 0), (0, 0), (0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8)),
+        (
+            (0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF),
+            (0xFFFFFFFF, 0xFFFFFFFF),
+            (0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD),
+        ),
+        (
+            (0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344),
+            (0xA4093822, 0x299F31D0),
+            (0xD16CFE09, 0x94FDCCEB, 0x5001E420, 0x24126EA1),
+        ),
+    ]
+    rng = np.random.default_rng(2)
+    drawn = rng.integers(0, 2**32 - 1, (20, 6)).tolist()
+    counters = [[*counter, *key] for counter, key, _ in published]
+    counters += [[block + 1, *others] for block, *others in drawn]
+    found = interpreted_values(python, counters)["words"]
+    assert found[:3] == [list(words) for _, _, words in published]
+    for (*counter, low, high), words in zip(drawn, found[3:], strict=True):
+        position = sum(word << 32 * i for i, word in enumerate(counter))
+        other = Philox(counter=position, key=low | high << 32, number=4, width=32)
+        assert words == [int(word) for word in other.random_raw(4)]
 
 
 def components(component: Component) -> list[Component]:

@@ -148,9 +148,3 @@ class _Strange(Domain):
 def test_an_unknown_set_is_refused(family: type[Loss]) -> None:
     with pytest.raises(bl.SpecError, match=r"games are played on Ball, .*, got Strange\(\)"):
         made(family, losses.Random).constants(_Strange())
-
-
-@pytest.mark.parametrize("loss", [CUSTOM, made(losses.Hinge, losses.Random)])
-def test_only_linear_and_quadratic_losses_have_coefficients(loss: Loss) -> None:
-    with pytest.raises(bl.SpecError, match="has no coefficients"):
-        loss.coefficients(0)

@@ -31,7 +31,7 @@ from belated.domains import Domain
 from belated.game import one
 from belated.game.allowed import bound_of
 from belated.game.run import Run
-from belated.learner.program import Playable
+from belated.learner.specs import LearnerSpec
 from belated.losses import Loss
 from belated.problem import BaseName, Feedback
 from belated.rivals import (
@@ -205,7 +205,9 @@ def bits(recorded: Array | None) -> bytes:
     return recorded.tobytes()
 
 
-def assert_played_by_hand(run: Run, spec: Playable, told: Any, learners: list[bl.Learner]) -> None:
+def assert_played_by_hand(
+    run: Run, spec: LearnerSpec, told: Any, learners: list[bl.Learner]
+) -> None:
     """Check that plays, losses and the learner at the end are those of a loop by hand."""
     hand = play_by_hand(spec, told, run.game.losses, run.timeline, run.seed)
     assert bits(run.plays) == bits(np.array(hand.plays))
@@ -299,7 +301,7 @@ def test_a_game_with_a_users_base_or_set_is_the_slow_game(
 class RivalGame(NamedTuple):
     """A published method in a game."""
 
-    spec: Playable
+    spec: LearnerSpec
     told: Told
     family: Family = "quadratic"
     delays: tuple[int, ...] = tuple(delays_of())

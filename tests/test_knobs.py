@@ -26,9 +26,9 @@ from belated.errors import (
     UnknownTicket,
 )
 from belated.kernels.knobs import layout as L
+from belated.kernels.memory import PARTS
 from belated.kernels.slots import ints as N
 from belated.knobs import Knobs
-from belated.learner.state import PARTS
 from belated.ranges import Span
 from conftest import Python
 

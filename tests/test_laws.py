@@ -61,7 +61,7 @@ def of(
 
 every = of(ALL)
 each_choice = of(ALL, [*COMPILED, *(each for each in ALL if each.has_user_code)])
-"""For laws of how a learner is handled: every choice of the kernels once, and all of a user's."""
+"""For laws of how a learner is handled: every part once, and all parts of a user."""
 PLAIN = [c for c in ALL if not c.has_user_code]
 
 
@@ -151,8 +151,8 @@ def test_agrees_with_the_slow_reference(composition: Composition) -> None:
         assert report.rate is None
         return
     assert report.rate == pytest.approx(slow.rate, rel=1e-9)
-    assert fast._totals.sums.learned == pytest.approx(slow.learning, rel=1e-9)
-    assert fast._totals.sums.drifted == pytest.approx(slow.drift, rel=1e-9)
+    assert fast._player.base.sums.learned == pytest.approx(slow.learning, rel=1e-9)
+    assert fast._player.base.sums.drifted == pytest.approx(slow.drift, rel=1e-9)
 
 
 @every

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import importlib
-import json
 import zipfile
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,27 +18,11 @@ from belated.kernels import jit, leaves, stamps
 from belated.kernels.choices import only, switch
 from belated.kernels.codes import Composition
 from belated.kernels.jit import entry, leaf, limb
-from belated.kernels.learners import entries
 from belated.kernels.leaves import calls, trees
 from belated.kernels.leaves.library import Leaf, Limb
+from belated.kernels.linear import entries
 from belated.kernels.vectors import Vector
-from compositions import FEW
 from conftest import Python
-
-NAMES = [FEW[2].name]  # one that draws directions
-
-
-@pytest.mark.needs_compiler  # the usual way is that of the laws, too
-@pytest.mark.parametrize("plain", ["0", pytest.param("1", marks=pytest.mark.compiled)])
-def test_both_ways_are_interpreted_bit_for_bit(plain: str, python: Python, tmp_path: Path) -> None:
-    compiled = python(
-        "compositions.py",
-        *NAMES,
-        NUMBA_CACHE_DIR=str(tmp_path),
-        BELATED_PLAIN_LEAVES=plain,
-    )
-    interpreted = python("compositions.py", *NAMES, NUMBA_DISABLE_JIT="1")
-    assert json.loads(compiled) == json.loads(interpreted)
 
 
 def test_leaves_mean_what_python_and_numba_mean(python: Python, tmp_path: Path) -> None:

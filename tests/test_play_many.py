@@ -21,7 +21,7 @@ import belated as bl
 from belated.engine.local import process_context
 from belated.game.many import Cell, Runs, SpecOrMaker
 from belated.game.run import Run
-from belated.learner.program import Playable
+from belated.learner.specs import LearnerSpec
 from belated.rivals import QuanrudKhashabi
 from conftest import TESTS, Python
 from naive_game import Array
@@ -99,7 +99,7 @@ ORDER = [Cell(spec, game, seed) for spec in (0, 1) for game in (0, 1) for seed i
 @pytest.fixture(scope="module")
 def expected() -> list[tuple[Any, ...]]:
     """The same games, one by one."""
-    specs: list[Playable] = [STEADY, STEADY, told(SHORT), told(LONG)]
+    specs: list[LearnerSpec] = [STEADY, STEADY, told(SHORT), told(LONG)]
     return [
         numbers(bl.play(spec, game, seed, record="detail", checkpoints=4))
         for spec, game in zip(specs, [SHORT, LONG] * 2, strict=True)

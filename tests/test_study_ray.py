@@ -50,7 +50,7 @@ class ShortDelayLaw(DelayLaw):
         for cell in super().cells(True):
             values = dict[str, Any](cell.parameters)
             if values["method"] == OURS and values.get("wait", 0) < SHORT["rounds"]:
-                yield Cell.of(cell.group, **values | {n: SHORT[n] for n in SHORT if n in values})
+                yield Cell.of(**values | {n: SHORT[n] for n in SHORT if n in values})
 
 
 @pytest.fixture(scope="module")

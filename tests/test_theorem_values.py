@@ -12,7 +12,7 @@ import pytest
 
 import belated as bl
 import naive
-from belated.learner.program import schedule_of
+from belated.learner.compose import schedule_of
 from belated.problem import Feedback
 from conftest import everything
 from test_theorems import answered, patterns
@@ -193,7 +193,7 @@ def test_expected_drift_regret(feedback: Feedback, curvature: float) -> None:
     spec = problem.learner(feedback)
     assert isinstance(spec, bl.OnePoint | bl.TwoPoint)
     timeline = patterns(SHORT, 4)["uniform"]
-    radii = schedule_of(spec, timeline.events).radii
+    radii = schedule_of(spec, timeline).radii
     game = Fixed(spec, float(radii[0]), curvature)
     gaps = np.array([game.gap(timeline, seed) for seed in range(SEEDS)])
     high = float(gaps.mean() + 3.0 * gaps.std(ddof=1) / math.sqrt(SEEDS))
@@ -231,7 +231,7 @@ def test_windows_of_rates() -> None:
     base = bl.PFTRL(bl.Ball(DIM), bl.rates.DelayAdaptive(2.0))
     for spec in (bl.FirstOrder(base), bl.OnePoint(base, 1.0), bl.TwoPoint(base)):
         for timeline in patterns(200, 6).values():
-            etas = schedule_of(spec, timeline.events).etas
+            etas = schedule_of(spec, timeline).etas
             backlogs = timeline.dual_backlog[timeline.order]
             windows = [etas[n : n + s + 1].sum() for n, s in enumerate(backlogs)]
             assert max(windows) <= 4.0 * 2.0 / 2.0

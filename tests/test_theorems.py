@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 import belated as bl
 import naive
 from belated.bases import Base
-from belated.learner.program import Playable
+from belated.learner.specs import LearnerSpec
 from belated.problem import BaseName, RateName
 from belated.reductions import Reduction, Wrapper, inner_of
 from conftest import everything, shortened
@@ -222,7 +222,7 @@ def linear_regret(domain: bl.domains.Domain, plays: list[Array], gradients: list
     return paid - chart_set(domain).linear_minimum(np.sum(gradients, axis=0))
 
 
-def quick(spec: Playable, timeline: bl.Timeline, adversary: Adversary, seed: int = 0) -> Record:
+def quick(spec: LearnerSpec, timeline: bl.Timeline, adversary: Adversary, seed: int = 0) -> Record:
     """The same without looking at the points in between."""
     assert isinstance(spec, Reduction | Wrapper)
     reduction = inner_of(spec)

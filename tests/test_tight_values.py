@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import belated as bl
 from belated import bounds
 from belated.errors import SpecError
-from belated.learner.program import schedule_of
+from belated.learner.compose import schedule_of
 from conftest import examples
 
 Loss = Callable[[np.ndarray], float]
@@ -26,7 +26,7 @@ def slow_bound(spec: bl.OnePoint, late: bl.Timeline, steep: float, largest: floa
     domain = spec.base.domain
     assert domain.outer_radius
     assert domain.inner_radius
-    etas, _, radii = schedule_of(spec, late.events)
+    etas, _, radii = schedule_of(spec, late)
     order = late.order.tolist()
     lags = [int(late.dual_delay[t]) for t in order]
     squares = [(domain.dim * largest / radii[t]) ** 2 for t in order]
@@ -137,7 +137,7 @@ def test_scale_is_a_factor_of_the_step() -> None:
     """Nothing else changes, and a wrong one is refused."""
     full, half = (bl.rates.DelayAdaptive(2.0, scale=scale) for scale in (1.0, 0.5))
     late = bl.Timeline.from_delays([0, 3, 1, 0, 2])
-    etas = [schedule_of(bl.FirstOrder(bl.OMD(bl.Ball(2), r)), late.events)[0] for r in (full, half)]
+    etas = [schedule_of(bl.FirstOrder(bl.OMD(bl.Ball(2), r)), late)[0] for r in (full, half)]
     assert (etas[0] == 2.0 * etas[1]).all()
     assert full == bl.rates.DelayAdaptive(2.0)
     assert "scale" not in full.to_json()  # as in what was stored before there was one

@@ -13,4 +13,4 @@ Bools: TypeAlias = NDArray[np.bool_]
 Array: TypeAlias = NDArray[Any]
 """An array of any kind, such as a column of a log."""
 Code: TypeAlias = tuple[int, ...]
-"""What a composition is made of; see ``belated.kernels.slots``."""
+"""The code of a kernel; see ``belated.kernels.choices``."""

@@ -38,15 +38,8 @@ class Base(Spec):
     docs/architecture.md.
     """
 
-    hears_all: ClassVar[bool] = False
-    """Whether it hears of costs that move nothing, and looks at lags."""
     uncertified: ClassVar[str] = ""
     """Why its report has no certificate, or nothing."""
-
-    @property
-    def part(self) -> str:
-        """Name of its line in the table of kernels."""
-        return self.kind
 
     @property
     def diameter(self) -> float:
@@ -152,11 +145,6 @@ class OMD(Base):
             )
 
     @property
-    def part(self) -> str:
-        """The mirror decides."""
-        return "OMD, entropy" if self.mirror == "entropy" else "OMD"
-
-    @property
     def diameter(self) -> float:
         """That of the set, or sqrt(2 max B)."""
         if self.mirror == "entropy" and isinstance(self.domain, Simplex):
@@ -231,8 +219,6 @@ class Leader(Base):
     61440
     """
 
-    hears_all: ClassVar[bool] = True
-
     domain: Domain
     rate: Rate
     reach: int = 61_440
@@ -297,8 +283,6 @@ class Portfolio(Base):
     >>> base.domain, len(base.members)
     (Ball(dim=3), 2)
     """
-
-    hears_all: ClassVar[bool] = True
 
     members: Sequence[PFTRL | OMD | DualAveraging]
     reach: int = 61_440

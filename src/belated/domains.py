@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 class Domain(Spec):
     """A closed convex set. See the module for what the numbers mean.
 
-    To add one: a class here and its class in ``core/sets.py``; and for games its leaves and its
-    line in ``kernels/learners/sets.py``, and what whole games ask of it in ``geometry.py``.
+    To add one: a class here, its class in ``core/sets.py``, and what whole games ask of it in
+    ``geometry.py``.
     """
 
     if TYPE_CHECKING:

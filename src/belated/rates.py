@@ -14,8 +14,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 from belated.errors import SpecError
-from belated.kernels.slots import floats as F
 from belated.spec import Spec, positive, vector
+
+SLACK = 1.0 + 1e-9
+"""A number up to this factor above a bound does not exceed it."""
 
 
 class Rate(Spec):
@@ -30,10 +32,6 @@ class Rate(Spec):
     """Whether a member of a ``Portfolio`` may have it."""
     is_curved: ClassVar[bool] = False
     """Whether it is for strongly convex losses."""
-
-    def numbers(self, diameter: float) -> dict[int, float]:
-        """Return what its leaf finds in ``f``, by slot; D is that of the base."""
-        return {}
 
     if TYPE_CHECKING:
 
@@ -79,10 +77,6 @@ class DelayAdaptive(Rate, module="rates"):
         scale = {} if self.scale == 1.0 else {"scale": self.scale}
         return {"lipschitz": self.lipschitz, **scale}
 
-    def numbers(self, diameter: float) -> dict[int, float]:
-        """Scale D / G."""
-        return {F.GAIN: self.scale * (diameter / self.lipschitz)}
-
 
 @dataclass(frozen=True, repr=False)
 class Tight(Rate, module="rates"):
@@ -107,10 +101,6 @@ class Tight(Rate, module="rates"):
         """Check the numbers."""
         object.__setattr__(self, "lipschitz", positive("rates.Tight", "lipschitz", self.lipschitz))
         object.__setattr__(self, "scale", positive("rates.Tight", "scale", self.scale))
-
-    def numbers(self, diameter: float) -> dict[int, float]:
-        """Scale D / (2 G)."""
-        return {F.GAIN: self.scale * diameter / (2.0 * self.lipschitz)}
 
 
 @dataclass(frozen=True, repr=False)
@@ -142,10 +132,6 @@ class GradientAdaptive(Rate, module="rates"):
         """Check the number."""
         _optional(self, "rates.GradientAdaptive")
 
-    def numbers(self, diameter: float) -> dict[int, float]:
-        """D / 2."""
-        return {F.GAIN: diameter / 2.0}
-
 
 @dataclass(frozen=True, repr=False)
 class StronglyConvex(Rate, module="rates"):
@@ -170,10 +156,6 @@ class StronglyConvex(Rate, module="rates"):
         )
         _optional(self, "rates.StronglyConvex")
 
-    def numbers(self, diameter: float) -> dict[int, float]:
-        """The curvature."""
-        return {F.CURVATURE: self.curvature}
-
 
 @dataclass(frozen=True, repr=False)
 class Constant(Rate, module="rates"):
@@ -190,10 +172,6 @@ class Constant(Rate, module="rates"):
         """Check the numbers."""
         object.__setattr__(self, "step", positive("rates.Constant", "step", self.step))
         _optional(self, "rates.Constant")
-
-    def numbers(self, diameter: float) -> dict[int, float]:
-        """The step."""
-        return {F.GAIN: self.step}
 
 
 @dataclass(frozen=True, repr=False)
@@ -214,10 +192,6 @@ class InverseRoot(Rate, module="rates"):
         """Check the numbers."""
         object.__setattr__(self, "step", positive("rates.InverseRoot", "step", self.step))
         _optional(self, "rates.InverseRoot")
-
-    def numbers(self, diameter: float) -> dict[int, float]:
-        """The first step."""
-        return {F.GAIN: self.step}
 
 
 @dataclass(frozen=True, repr=False)
@@ -328,7 +302,7 @@ def check_curvature(owner: str, curvature: float, diameter: float, lipschitz: fl
     Between two points at distance D the gradients of a lambda-strongly convex loss differ by at
     least lambda D, so lambda D <= 2 G (Fact B.1).
     """
-    if curvature * diameter > 2.0 * lipschitz * F.SLACK:
+    if curvature * diameter > 2.0 * lipschitz * SLACK:
         raise SpecError(
             f"{owner}: inputs contradict: a loss with this curvature has gradients larger than "
             f"lipschitz somewhere in the set, as curvature * diameter = {curvature!r} * "

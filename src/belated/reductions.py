@@ -14,9 +14,6 @@ from belated import rates, smoothing
 from belated.bases import PFTRL, Base, Leader, Portfolio, UserBase
 from belated.domains import Domain
 from belated.errors import SpecError
-from belated.kernels import thinning
-from belated.kernels.slots import floats as F
-from belated.kernels.slots import ints as N
 from belated.smoothing import Smoothing
 from belated.spec import Spec, positive, whole
 
@@ -220,19 +217,6 @@ class Wrapper(Spec):
         def forget(self) -> int | None:
             """Predictions after giving up until a ticket is forgotten; None: never."""
 
-    def numbers(self) -> dict[int, int]:
-        """Return what the kernels look up, by its slot among the counters."""
-        return {N.FORGET: 0 if self.forget is None else self.forget + 1}
-
-    def sizes(self) -> dict[int, float]:
-        """Return what the kernels look up, by its slot among the floats."""
-        return {}
-
-    @property
-    def most_known(self) -> int | None:
-        """Most tickets that are open or not forgotten yet at any time, where there is a limit."""
-        return None
-
 
 @dataclass(frozen=True, repr=False)
 class Skip(Wrapper):
@@ -288,15 +272,6 @@ class Deadline(Wrapper):
         """Check what is inside, how long to wait, and when to forget."""
         _check_wrapper(self)
         object.__setattr__(self, "rounds", _count("Deadline", "rounds", self.rounds))
-
-    def numbers(self) -> dict[int, int]:
-        """Return what the kernels look up, by its slot among the counters."""
-        return {**super().numbers(), N.PATIENCE: self.rounds**2}
-
-    @property
-    def most_known(self) -> int | None:
-        """One ticket for every prediction from now back to the newest forgotten one."""
-        return None if self.forget is None else self.rounds + 1 + self.forget
 
 
 @dataclass(frozen=True, repr=False)
@@ -357,22 +332,15 @@ class Capacity(Wrapper):
         if self.backlog is not None:
             object.__setattr__(self, "backlog", _count("Capacity", "backlog", self.backlog))
 
-    def numbers(self) -> dict[int, int]:
-        """Return what the kernels look up, by its slot among the counters."""
-        return {N.MOST_OPEN: self.tickets, N.GAP: thinning.gap(self.tickets)}
 
-    def sizes(self) -> dict[int, float]:
-        """Return what the kernels look up, by its slot among the floats."""
-        if self.backlog is None:
-            return {}
-        return {
-            F.MINE: thinning.coin(self.tickets, self.backlog)
-        }  # CHANCE of tracking, which loads numba
+def thinning_gap(tickets: int) -> int:
+    """Return g, predictions between two thinnings: the largest power of 2 up to C / 8, or 1."""
+    return 1 << max(0, tickets.bit_length() - 4)
 
-    @property
-    def most_known(self) -> int | None:
-        """The tickets that are tracked."""
-        return self.tickets
+
+def coin_chance(tickets: int, backlog: int) -> float:
+    """Return p, the share of tickets that are tracked under a known backlog."""
+    return min(1.0, tickets / (8 * (backlog + 1)))
 
 
 LONGEST = 1 << 31

@@ -24,7 +24,7 @@ class Smoothing(Spec):
     """
 
     def breadth(self, dim: int, inner_radius: float) -> float:
-        """Return the factor that its leaf finds in ``f``."""
+        """Return the factor of the schedule, for the class in the core."""
         return 0.0
 
     if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from belated.errors import BadFeedback, MissingExtra, SpecError, UnknownTicket
-from belated.learner.keys import check_key
+from belated.keys import check_key
 from belated.linear import LinearModel
 from belated.linear.losses import BINARY
 from belated.worlds import Labelled, Lateness

@@ -5,8 +5,8 @@ A function per result. The first argument is a ``Timeline``, the constants are k
 ``domain``. All are measured in the chart of the set (see ``belated.domains``). T is the number of
 rounds, d_tot the total delay, s*_n and d*_n the dual backlog and the dual delay of the n-th
 arrival, eta_n the rates, delta_t the smoothing and delta_tot its sum. Results with sums take eta_n,
-delta_t and delta'_n (the smoothing of the round in progress at the n-th arrival) from the kernels
-that the learners run on.
+delta_t and delta'_n (the smoothing of the round in progress at the n-th arrival) from the classes
+that learners run on.
 
 Results for gradients hold for every sequence of losses and delays, also for one that depends on the
 plays. Those for values bound the mean over exploration directions, for losses and delays that do

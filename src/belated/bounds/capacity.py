@@ -19,8 +19,7 @@ from belated.bounds.play import Play
 from belated.bounds.values import corollary_5_7, corollary_g_3, one_point, two_point_constant
 from belated.domains import Domain
 from belated.errors import SpecError
-from belated.kernels import thinning
-from belated.reductions import OnePoint, TwoPoint
+from belated.reductions import OnePoint, TwoPoint, coin_chance, thinning_gap
 from belated.spec import whole
 from belated.timeline import Timeline
 
@@ -92,18 +91,18 @@ class _Tracker:
     @property
     def chance(self) -> float:
         """p, where coins are tossed."""
-        return 1.0 if self.backlog is None else thinning.coin(self.tickets, self.backlog)
+        return 1.0 if self.backlog is None else coin_chance(self.tickets, self.backlog)
 
     def weights(self, late: Timeline) -> Floats:
         """Return w_t, by round: 1 over the chance that an answer finds its ticket tracked."""
         if self.backlog is not None:
             return np.full(late.rounds, 1.0 / self.chance)
-        gap = thinning.gap(self.tickets)
+        gap = thinning_gap(self.tickets)
         issued = np.arange(late.rounds)
         newest = issued + late.delay
         looked = newest - newest % gap
         ahead = np.exp2(np.ceil(np.log2(looked + gap)))
-        limit = thinning.limit(self.tickets, gap, np.log(ahead))
+        limit = (0.5 * self.tickets - gap + 1.0) / (1.0 + np.log(ahead))
         weights: Floats = np.maximum(1.0, (np.maximum(looked - issued, 0) + 1) / limit)
         return weights
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from belated.arrays import Floats
 from belated.bounds.bound import Bound, scale_of, split
 from belated.errors import SpecError
-from belated.kernels.slots import floats as F
+from belated.rates import SLACK
 from belated.timeline import Timeline
 
 
@@ -93,7 +93,7 @@ def _norms(norms: npt.ArrayLike | None, rounds: int, lipschitz: float) -> Floats
             f"gradient_adaptive: norms must be {rounds} finite numbers of at least 0, one per "
             f"round in order of arrival, got shape {sizes.shape}"
         )
-    if sizes.max(initial=0.0) > lipschitz * F.SLACK:
+    if sizes.max(initial=0.0) > lipschitz * SLACK:
         raise SpecError(
             f"gradient_adaptive: norms must not exceed lipschitz = {lipschitz!r}, got "
             f"{sizes.max()!r}; the guarantee needs a larger lipschitz"

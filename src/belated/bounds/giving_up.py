@@ -20,9 +20,8 @@ from belated.bounds.curved import corollary_5_4, leader
 from belated.bounds.mixing import portfolio
 from belated.bounds.values import corollary_5_7, corollary_g_3
 from belated.errors import SpecError
-from belated.kernels.slots import floats as F
-from belated.kernels.slots.table import is_overdue
 from belated.learner.unanswered import stand_in, worst_round
+from belated.rates import SLACK
 from belated.spec import positive, whole
 from belated.timeline import Timeline
 
@@ -195,7 +194,7 @@ def _over_curved(
         radius = min(radius, positive(who, "outer_radius", outer_radius))
     price = worst_round(lipschitz, diameter, curvature) + stand_in(curvature, radius)
     steepest = curvature * radius / (math.sqrt(3.0) if result is leader else 1.0)
-    if steepest <= lipschitz * F.SLACK:
+    if steepest <= lipschitz * SLACK:
         return plain, price
     steep = result(late, **{**constants, "lipschitz": steepest})
     return dataclasses.replace(steep, trivial=plain.trivial), price
@@ -221,7 +220,7 @@ def _close_overdue(events: list[int], rounds: int, wait: int | None) -> tuple[In
             continue
         patience += count
         most = patience if wait is None else wait**2
-        while waiting and (not is_open[waiting[0]] or is_overdue(event - waiting[0], most)):
+        while waiting and (not is_open[waiting[0]] or (event - waiting[0]) ** 2 > most):
             ticket = waiting.popleft()
             if is_open[ticket]:
                 is_open[ticket] = False

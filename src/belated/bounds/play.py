@@ -9,8 +9,9 @@ import numpy.typing as npt
 
 from belated import rates
 from belated.arrays import Floats, Ints
+from belated.core.bases import PLACES
 from belated.errors import SpecError
-from belated.kernels.slots import own as OWN
+from belated.learner.compose import schedule_of
 from belated.reductions import Reduction, rate_of
 from belated.timeline import Timeline
 
@@ -19,11 +20,8 @@ class Play:
     """The sequences of a composition on a timeline, by arrival, and the sums of the proofs."""
 
     def __init__(self, timeline: Timeline, spec: Reduction) -> None:
-        from belated.learner.program import schedule_of  # which loads the kernels
-
         _check_rate(spec)
-        schedule = schedule_of(spec, timeline.events)
-        self.etas, self.late_radii, self.radii = schedule
+        self.etas, self.late_radii, self.radii = schedule_of(spec, timeline)
         self.lags: Ints = timeline.dual_delay[timeline.order]
         self.open_lags: Ints = timeline.dual_backlog[timeline.order]
         domain = spec.base.domain  # type: ignore[union-attr]  # built in, as all specs here
@@ -68,7 +66,7 @@ def ways(late: Timeline, moves: Floats, reach: int) -> Floats:
     lags = late.dual_delay[late.order]
     seen = newest - lags
     level = np.zeros_like(seen)
-    while (far := (newest >> level) - (seen >> level) >= OWN.PLACES).any():
+    while (far := (newest >> level) - (seen >> level) >= PLACES).any():
         level[far] += 1
     below = (seen >> level) << level
     above = ((seen + (1 << level) - 1) >> level) << level

@@ -80,10 +80,9 @@ def _exercise_knobs() -> None:
 
 def _where_kept() -> str:
     """Say where the compiled code is, or why it is nowhere."""
-    from belated.kernels.learners import entries
-    from belated.kernels.slots.code import NOTHING
+    from belated.kernels.linear import entries
 
-    entry: Any = entries.peek(NOTHING)
+    entry: Any = entries.find()
     if not hasattr(entry, "stats"):
         return "Nothing to compile: NUMBA_DISABLE_JIT is set"
     folder = entry.stats.cache_path

@@ -99,10 +99,6 @@ class Composition(Player):
         """Demand what concerns tickets and other parts together."""
         self.wrapper.verify_with(section(state, "wrapper"), section(state, "tickets"))
 
-    def newest_cost(self):
-        """Return the cost of the newest step, where that is not the answer itself."""
-        return (self if self.wrapper.weighs else self.feedback).work_array.copy()
-
     def predict(self, x):
         """Give up on what is overdue (Algorithm 3), then issue the next ticket."""
         ticket: cython.longlong = self.tickets.rounds

@@ -2,7 +2,7 @@ from libc.math cimport sqrt
 
 from belated.core.component cimport Component
 from belated.core.exploration cimport Smoothing
-from belated.core.numerics cimport floats_at
+from belated.core.numerics cimport floats_at, ints_at
 from belated.core.tickets cimport Tickets
 
 cdef class Rate(Component):

@@ -17,7 +17,7 @@ if not cython.compiled:
 
     from belated.core.component import Component
     from belated.core.exploration import Smoothing
-    from belated.core.numerics import floats_at
+    from belated.core.numerics import floats_at, ints_at
     from belated.core.tickets import Tickets
 
 
@@ -152,3 +152,36 @@ class Table(Rate):
     def step_size(self, norm):
         fed: cython.longlong = self.tickets.fed
         return self.steps[(fed if fed < self.size else self.size) - 1]
+
+
+def schedule(rate: Rate, smoothing: Smoothing, events):
+    """Return eta_n and delta'_n by arrival, and delta_t by prediction, along events t and ~t.
+
+    delta'_n is the radius of the round in progress at arrival n. For a rate that does not depend on
+    costs and whose tickets are new.
+    """
+    tickets: Tickets = rate.tickets
+    array = np.array(events, dtype=np.int64)
+    rounds: cython.longlong = np.count_nonzero(array >= 0)
+    etas, late_radii, radii = np.zeros((3, rounds))
+    code: cython.p_longlong = ints_at(array)
+    eta: cython.p_double = floats_at(etas)
+    late_radius: cython.p_double = floats_at(late_radii)
+    radius: cython.p_double = floats_at(radii)
+    entry: cython.longlong
+    i: cython.Py_ssize_t
+    for i in range(len(array)):
+        if code[i] >= 0:
+            if not tickets.has_room():
+                tickets.grow()
+            tickets.open_next()
+            radius[tickets.rounds - 1] = smoothing.radius(tickets.rounds)
+            continue
+        entry = tickets.locate(~code[i])
+        if entry < 0:
+            raise ValueError(f"event {i}: ticket {~code[i]} is not open")
+        tickets.feed_arrival(entry)
+        tickets.close(entry)
+        eta[tickets.arrived - 1] = rate.step_size(0.0)
+        late_radius[tickets.arrived - 1] = smoothing.radius(tickets.rounds)
+    return etas, late_radii, radii

@@ -18,8 +18,8 @@ from belated.decisions.tally import MOST_NAMES, OfAction, Tally
 from belated.errors import SnapshotError, SpecError
 from belated.explore import Exploration
 from belated.kernels.linear.layout import HUGE_VALUE
+from belated.kernels.snapshot_checks import demand
 from belated.learner.keys import Keys
-from belated.learner.sound import demand
 from belated.linear.model import LinearModel
 
 if TYPE_CHECKING:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from belated.engine.driver import AHEAD, drive
 from belated.engine.outcome import Job, Outcome, Work, outcome_of
-from belated.engine.turns import AHEAD, Turns, drive
 from belated.errors import MissingExtra
 
 
 def on_ray(
-    work: Work[Job], turns: Turns[Job], workers: int | None, address: str | None
+    work: Work[Job], jobs: deque[Job], workers: int | None, address: str | None
 ) -> Iterator[tuple[Job, Outcome]]:
     """Do every job as a Ray task on one core; belated must be installed on all nodes."""
     try:
@@ -30,7 +31,7 @@ def on_ray(
             done, _ = ray.wait(list(handles), num_returns=1)
             return [(handle, _fetched(handle)) for handle in done]
 
-        yield from drive(turns, {}, lambda job: task.remote(shared, job), finished, ahead)
+        yield from drive(jobs, {}, lambda job: task.remote(shared, job), finished, ahead)
     finally:
         if ours:
             ray.shutdown()

@@ -7,6 +7,7 @@ import pickle
 import signal
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import (
     FIRST_COMPLETED,
@@ -19,33 +20,30 @@ from concurrent.futures import (
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
+from belated.engine.driver import AHEAD, drive
 from belated.engine.outcome import Job, Outcome, Work, outcome_of
-from belated.engine.turns import AHEAD, Turns, drive
 from belated.errors import SpecError
 
 
-def in_threads(work: Work[Job], turns: Turns[Job], workers: int) -> Iterator[tuple[Job, Outcome]]:
+def in_threads(work: Work[Job], jobs: deque[Job], workers: int) -> Iterator[tuple[Job, Outcome]]:
     """Do jobs in threads; compiled code releases the interpreter lock."""
     with ThreadPoolExecutor(workers) as pool:
-        yield from _in_pool(
-            pool, turns, {}, lambda job: pool.submit(outcome_of, work, job), workers
-        )
+        yield from _in_pool(pool, jobs, {}, lambda job: pool.submit(outcome_of, work, job), workers)
 
 
-def in_processes(work: Work[Job], turns: Turns[Job], workers: int) -> Iterator[tuple[Job, Outcome]]:
+def in_processes(work: Work[Job], jobs: deque[Job], workers: int) -> Iterator[tuple[Job, Outcome]]:
     """Do jobs in worker processes; should one die, find out which job killed it and go on."""
     while True:
         running: dict[Future[Outcome], Job] = {}
         try:
             with _processes(work, workers) as pool:
                 start = _starter(pool)
-                yield from _in_pool(pool, turns, running, start, workers)
+                yield from _in_pool(pool, jobs, running, start, workers)
             return
         except BrokenProcessPool:
             pass  # those at work are suspects
         for job in running.values():
             yield job, _alone(work, job)
-            turns.finished(job)
 
 
 def _alone(work: Work[Job], job: Job) -> Outcome:
@@ -59,7 +57,7 @@ def _alone(work: Work[Job], job: Job) -> Outcome:
 
 def _in_pool(
     pool: Executor,
-    turns: Turns[Job],
+    jobs: deque[Job],
     running: dict[Future[Outcome], Job],
     start: Callable[[Job], Future[Outcome]],
     workers: int,
@@ -71,7 +69,7 @@ def _in_pool(
         return [(future, future.result()) for future in done]
 
     try:
-        yield from drive(turns, running, start, finished, AHEAD * workers)
+        yield from drive(jobs, running, start, finished, AHEAD * workers)
     except BaseException:
         for worker in list((getattr(pool, "_processes", None) or {}).values()):
             worker.terminate()  # nobody waits for what it does; threads cannot be ended

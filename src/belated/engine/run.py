@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Hashable, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from typing import Literal, TypeAlias, get_args
 
@@ -11,7 +12,6 @@ from belated.engine.cluster import on_ray
 from belated.engine.local import in_processes, in_threads
 from belated.engine.outcome import Job, Outcome, Work, outcome_of
 from belated.engine.progress import progress_bar
-from belated.engine.turns import Turns
 from belated.errors import SpecError
 
 Engine: TypeAlias = Literal["processes", "threads", "serial", "ray"]
@@ -23,7 +23,6 @@ def run_jobs(
     take: Callable[[Job, Outcome], object],
     *,
     title: str,
-    group: Callable[[Job], Hashable] = lambda job: job,
     engine: Engine = "processes",
     workers: int | None = None,
     address: str | None = None,
@@ -31,10 +30,9 @@ def run_jobs(
 ) -> None:
     """Do all jobs and hand every outcome to ``take`` as it comes; a job that fails says why.
 
-    Each outcome is taken in before the next one is waited for, so whoever keeps them can go on
-    after an interruption with the jobs that are missing. ``workers`` is one per core unless given;
-    ``address`` is that of a Ray cluster, and without one Ray is started on this machine. Jobs of
-    one ``group`` share compiled code.
+    Each outcome is taken in before the next one is waited for, so a caller that keeps them can go
+    on after an interruption with the jobs that are missing. ``workers`` is one per core unless
+    given; ``address`` is that of a Ray cluster, and without one Ray is started on this machine.
 
     >>> run_jobs(lambda n: {"square": n * n}, [2, 3], print, title="squares", engine="serial")
     2 Outcome(results={'square': 4}, failure='', details='')
@@ -43,7 +41,7 @@ def run_jobs(
     check_engine(title, engine, get_args(Engine))
     with (
         progress_bar(title, len(jobs), progress) as bar,
-        closing(_outcomes(work, jobs, group, engine, workers, address)) as outcomes,
+        closing(_outcomes(work, jobs, engine, workers, address)) as outcomes,
     ):
         for job, outcome in outcomes:
             take(job, outcome)
@@ -59,19 +57,18 @@ def check_engine(who: str, engine: str, known: Sequence[str]) -> None:
 def _outcomes(
     work: Work[Job],
     jobs: Sequence[Job],
-    group: Callable[[Job], Hashable],
     engine: Engine,
     workers: int | None,
     address: str | None,
 ) -> Generator[tuple[Job, Outcome], None, None]:
-    turns = Turns(jobs, group)
+    waiting = deque(jobs)
     count = min(workers or os.cpu_count() or 1, max(len(jobs), 1))
     if engine == "ray":
-        yield from on_ray(work, turns, workers, address)
+        yield from on_ray(work, waiting, workers, address)
     elif engine == "processes":
-        yield from in_processes(work, turns, count)
+        yield from in_processes(work, waiting, count)
     elif engine == "threads":
-        yield from in_threads(work, turns, count)
+        yield from in_threads(work, waiting, count)
     else:
         for job in jobs:
             yield job, outcome_of(work, job)

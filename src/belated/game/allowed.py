@@ -9,7 +9,7 @@ from belated.bases import OMD, PFTRL, Base, Leader, Portfolio
 from belated.bounds import Bound
 from belated.domains import Domain
 from belated.errors import SpecError
-from belated.learner.program import Method, Playable
+from belated.learner.specs import LearnerSpec, Method
 from belated.problem import BaseName, Feedback, Problem, RateName
 from belated.reductions import (
     Capacity,
@@ -39,14 +39,14 @@ _RATES: dict[type[rates.Rate], RateName] = {
 }
 
 
-def set_of(spec: Playable) -> Domain | None:
+def set_of(spec: LearnerSpec) -> Domain | None:
     """Return the set that a learner plays in; None for a user's base that does not say."""
     if isinstance(spec, Reduction | Wrapper):
         return domain_of(inner_of(spec).base)
     return cast(Domain, cast(Any, spec).domain)
 
 
-def wants_fixed_delays(spec: Playable) -> str:
+def wants_fixed_delays(spec: LearnerSpec) -> str:
     """Say why a guarantee does not hold where plays choose the delays, or nothing.
 
     For gradients nothing is random, and every step of the proofs is about the sequences that came
@@ -68,7 +68,7 @@ def wants_fixed_delays(spec: Playable) -> str:
     return ""
 
 
-def bound_of(spec: Playable, timeline: Timeline) -> Bound | None:
+def bound_of(spec: LearnerSpec, timeline: Timeline) -> Bound | None:
     """Return the guarantee of exactly this spec on these delays, or None where there is none.
 
     One of ours has the guarantee of the corollary whose learner it is. It is about losses that are

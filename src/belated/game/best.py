@@ -12,7 +12,7 @@ import numpy.typing as npt
 from belated.arrays import Floats
 from belated.domains import ConvexSet, Domain
 from belated.errors import SpecError
-from belated.game.solver import Oracle, minimise, nearest, support
+from belated.game.solver import Oracle, minimise, support
 from belated.losses import Loss, Quadratic
 from belated.losses.base import Form
 from belated.spec import whole
@@ -92,7 +92,7 @@ def _of_quadratic(losses: Loss, domain: Domain, rounds: int, gap: float | None) 
     """Go to the mean of the a_t: the sum of gradients at x is lambda * rounds * (x - mean)."""
     gradient = losses.total(domain.center, rounds)[1]
     mean = np.array(domain.center) - gradient / (cast(Quadratic, losses).curvature * rounds)
-    x = nearest(domain, mean)
+    x = np.asarray(domain.project(mean), dtype=np.float64)  # type: ignore[attr-defined]
     return Best(x, losses.total(x, rounds)[0], 0.0, "closed form")
 
 

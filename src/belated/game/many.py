@@ -14,11 +14,11 @@ from belated.errors import SpecError
 from belated.game.game import Game
 from belated.game.one import Record, play
 from belated.game.run import Run
-from belated.learner.program import Playable
+from belated.learner.specs import LearnerSpec
 from belated.spec import whole
 
 Engine = Literal["processes", "threads", "serial"]
-SpecOrMaker: TypeAlias = Playable | Callable[[Game], Playable]
+SpecOrMaker: TypeAlias = LearnerSpec | Callable[[Game], LearnerSpec]
 """A spec, or a function that makes one for a game (say, one that is told its delays)."""
 
 
@@ -145,9 +145,9 @@ class _Deck:
     record: Record
     checkpoints: int | ArrayLike
 
-    def spec(self, cell: Cell) -> Playable:
+    def spec(self, cell: Cell) -> LearnerSpec:
         made = self.specs[cell.spec]
-        if isinstance(made, Playable):
+        if isinstance(made, LearnerSpec):
             return made
         return made(self.games[cell.game])
 
@@ -170,7 +170,7 @@ class _Deck:
 def _check_deck(deck: _Deck) -> None:
     """Refuse what is neither a learner nor makes one, and what is no game."""
     for spec in deck.specs:
-        if not (isinstance(spec, Playable) or callable(spec)):
+        if not (isinstance(spec, LearnerSpec) or callable(spec)):
             raise SpecError(f"play_many: needs specs, or functions from game to spec, got {spec!r}")
     for game in deck.games:
         if not isinstance(game, Game):

@@ -21,7 +21,7 @@ from belated.game.game import Game
 from belated.game.run import LinearSums, Run
 from belated.game.solver import support
 from belated.learner.learner import Learner
-from belated.learner.program import Method, Playable, takes_functions
+from belated.learner.specs import LearnerSpec, Method, takes_functions
 from belated.losses.compose import loss_of
 from belated.reductions import FirstOrder, Reduction, Wrapper, inner_of
 from belated.timeline import Timeline
@@ -36,7 +36,7 @@ _POINTS = 200  # checkpoints unless given
 
 @overload
 def play(
-    spec: Playable,
+    spec: LearnerSpec,
     game: Game,
     seed: int | None = 0,
     *,
@@ -50,7 +50,7 @@ def play(spec: Chooser, game: World, seed: int | None = 0) -> DecisionRun: ...
 
 
 def play(
-    spec: Playable | Chooser,
+    spec: LearnerSpec | Chooser,
     game: Game | World,
     seed: int | None = 0,
     *,
@@ -127,7 +127,7 @@ def play(
     )
 
 
-def _told(spec: Playable) -> Told:
+def _told(spec: LearnerSpec) -> Told:
     """Return what a learner is told of a loss."""
     if takes_functions(spec):
         return "function"
@@ -137,21 +137,19 @@ def _told(spec: Playable) -> Told:
     return "gradient" if isinstance(inner_of(spec), FirstOrder) else "values"
 
 
-def _has_own_base(spec: Playable) -> bool:
+def _has_own_base(spec: LearnerSpec) -> bool:
     """Tell whether a learner has one of our bases, whose points can be seen."""
     return isinstance(spec, Reduction | Wrapper) and isinstance(inner_of(spec).base, Base)
 
 
-def _most_open(spec: Playable, game: Game) -> int:
-    """Return how many tickets can be open at once, 0 where the plays decide that."""
-    if not isinstance(game.timeline, Timeline):
+def _most_open(spec: LearnerSpec, game: Game) -> int:
+    """Return how many tickets can be open at once, 0 where plays or a wrapper decide that."""
+    if not isinstance(game.timeline, Timeline) or isinstance(spec, Wrapper):
         return 0
-    limit = spec.most_known if isinstance(spec, Wrapper) else None
-    most_open = game.timeline.max_backlog + 1
-    return most_open if limit is None else min(most_open, limit)
+    return game.timeline.max_backlog + 1
 
 
-def _check(spec: Playable, dim: int, told: Told, game: Game) -> None:
+def _check(spec: LearnerSpec, dim: int, told: Told, game: Game) -> None:
     """Refuse a learner that cannot play this game."""
     if dim != game.losses.dim:
         raise SpecError(
@@ -167,7 +165,7 @@ def _check(spec: Playable, dim: int, told: Told, game: Game) -> None:
 
 
 def _play_game(
-    table: core_game.Game, game: Game, spec: Playable, shape: tuple[int, ...]
+    table: core_game.Game, game: Game, spec: LearnerSpec, shape: tuple[int, ...]
 ) -> Timeline:
     """Play the whole game and return the timeline that came about."""
     delays = game.timeline

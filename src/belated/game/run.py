@@ -18,8 +18,8 @@ from belated.game.best import Best, best_action
 from belated.game.game import Game
 from belated.game.solver import support
 from belated.geometry import shape_of
-from belated.learner.program import Playable
 from belated.learner.report import Report
+from belated.learner.specs import LearnerSpec
 from belated.losses import Custom, Loss
 from belated.timeline import Timeline
 
@@ -38,7 +38,7 @@ class Run:
     True
     """
 
-    spec: Playable
+    spec: LearnerSpec
     game: Game
     seed: int
     timeline: Timeline

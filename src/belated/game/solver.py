@@ -85,20 +85,6 @@ def support(domain: Domain, g: npt.ArrayLike) -> tuple[Floats, float]:
     return shape_of(domain).lowest(slope)
 
 
-def nearest(domain: Domain, a: npt.ArrayLike) -> Floats:
-    """Return the point of the set with the smallest Euclidean distance to ``a``.
-
-    With ``a`` the mean of the a_t it minimises sum_t |x - a_t|^2 over the set. Distance is that of
-    x itself, also on a ``Box``, where measuring in half-widths has the same nearest point.
-
-    >>> from belated import Ball
-    >>> nearest(Ball(2), [3.0, 4.0])
-    array([0.6, 0.8])
-    """
-    point = _vector("nearest", domain, a)
-    return np.asarray(domain.project(point), dtype=np.float64)  # type: ignore[attr-defined]
-
-
 def _vector(who: str, domain: Domain, value: npt.ArrayLike) -> Floats:
     """Return a finite vector with one entry per coordinate of the set."""
     vector = np.array(value, dtype=np.float64)
@@ -164,7 +150,8 @@ class _Chart:
 
     def outside(self, z: Floats) -> Floats:
         """Return x for a z of the unit set, in the set also after rounding."""
-        return nearest(self.domain, self.origin + self.scale * z)
+        x = self.domain.project(self.origin + self.scale * z)  # type: ignore[attr-defined]
+        return np.asarray(x, dtype=np.float64)
 
     def slope(self, gradient: Floats) -> Floats:
         """Return a gradient in z. On the simplex its mean has no effect, and is taken off."""

@@ -12,7 +12,7 @@ from belated import sealed
 from belated.errors import SnapshotError, SpecError
 from belated.intervals.state import FEW, Issued, State
 from belated.intervals.window import LENGTH
-from belated.learner.sound import demand
+from belated.kernels.snapshot_checks import demand
 from belated.linear.model import LinearModel
 
 _KIND = "Intervals"

@@ -1,9 +1,8 @@
-"""Exploration directions: a pure function of (seed, ticket), so an open ticket stores none.
+"""Random numbers as pure functions of (seed, stream, t), for the draws of choosers and knobs.
 
 Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", 2011)
 maps a counter and a key to four 32-bit words. The key is the seed, the counter is (block, stream,
-ticket), and the words go through Marsaglia's polar method into normals, whose normalised vector is
-uniform on the sphere. Exploration has stream 0; generated losses have streams of their own.
+t), and the words go through Marsaglia's polar method into normals.
 """
 
 from __future__ import annotations
@@ -13,9 +12,6 @@ import math
 from belated.arrays import Floats
 from belated.kernels.exact import ln_scaled
 from belated.kernels.jit import leaf
-from belated.kernels.learners.sets import sum_of_squares
-from belated.kernels.learners.state import State
-from belated.kernels.slots import ints as N
 
 _MASK = 0xFFFFFFFF
 
@@ -64,20 +60,3 @@ def normals(u: Floats, stream: int, t: int, low: int, high: int) -> None:
         filled = _place(u, filled, w0, w1)
         filled = _place(u, filled, w2, w3)
         block += 1
-
-
-@leaf
-def unit_vector(u: Floats, stream: int, t: int, low: int, high: int) -> None:
-    """Fill u with the unit vector number t of a stream, under the seed (low, high)."""
-    normals(u, stream, t, low, high)
-    inverse = 1.0 / math.sqrt(sum_of_squares(u))
-    for i in range(u.size):
-        u[i] *= inverse
-
-
-@leaf
-def direction(s: State, ticket: int) -> None:
-    """Write the unit vector of a ticket to the scratch vector."""
-    low, high = int(s.n[N.SEED_LOW]), int(s.n[N.SEED_HIGH])
-    t = int(ticket)
-    unit_vector(s.work, t - t, t, low, high)

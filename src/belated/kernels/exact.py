@@ -1,4 +1,4 @@
-"""ln, exp and cube root out of + - * / alone, so that they have the same bits everywhere.
+"""ln and exp out of + - * / alone, so that they have the same bits everywhere.
 
 The C library's versions differ between systems, and vector libraries replace them inside loops;
 either would break the promise that a replay on another machine ends in the same state.
@@ -6,8 +6,6 @@ The polynomials are Chebyshev interpolants; errors stay within 2 units in the la
 """
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 
@@ -78,15 +76,3 @@ def exp(x: float) -> float:
     bits = int(np.float64(e + (_WHOLE + 1023.0)).view(np.int64))
     power = float(np.int64((bits & 2047) << 52).view(np.float64))  # 2^e, normal down to -708
     return (1.0 + (r + square * (low + square * square * high))) * power
-
-
-@leaf
-def cube_root(x: float) -> float:
-    """Return the cube root of a positive x, by Newton's method on a number in [1/2, 4)."""
-    m, e = math.frexp(x)
-    third = math.floor(e / 3.0)
-    m = math.ldexp(m, int(e - 3 * third))
-    y = 0.6 + 0.3 * m
-    for _ in range(6):
-        y = (2.0 * y + m / (y * y)) / 3.0
-    return math.ldexp(y, int(third))

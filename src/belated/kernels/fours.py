@@ -145,20 +145,6 @@ def _type_store(typing_context: Any, vector: Any, index: Any, four: Any) -> Any:
     return types.void(vector, types.intp, FOUR), generate
 
 
-def _type_rest(typing_context: Any, vector: Any, index: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        place = _address(context, builder, signature, arguments)
-        whole = cgutils.create_struct_proxy(vector)(context, builder, value=arguments[0])
-        there = _are_there(builder, builder.sub(whole.size, arguments[1]))
-        kind = ir.FunctionType(_LANES, [place.type, _SHORT, there.type, _LANES])
-        name = "llvm.masked.load.v4f64.p0v4f64"  # newer versions of LLVM shorten it
-        load = cgutils.get_or_insert_function(builder.module, kind, name)
-        zeros = ir.Constant(_LANES, [0.0] * 4)
-        return tagged(builder, builder.call(load, [place, _SHORT(8), there, zeros]), "float64")
-
-    return FOUR(vector, types.intp), generate
-
-
 def _type_floats(typing_context: Any, four: Any) -> Any:
     result = types.UniTuple(types.float64, 4)
 
@@ -167,30 +153,6 @@ def _type_floats(typing_context: Any, four: Any) -> Any:
         return context.make_tuple(builder, result, each)
 
     return result(FOUR), generate
-
-
-def _type_joined(typing_context: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        made = ir.Constant(_LANES, ir.Undefined)
-        for lane, register in enumerate(arguments):
-            made = builder.insert_element(made, register, _SHORT(lane))
-        return made
-
-    return FOUR(*[types.float64] * 4), generate
-
-
-def _are_there(builder: Any, count: Any) -> Any:
-    """Return which of the lanes are among the first so many."""
-    count = spread(builder, count)
-    return builder.icmp_signed(">", count, ir.Constant(count.type, [0, 1, 2, 3]))
-
-
-def _type_first(typing_context: Any, four: Any, count: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        zeros = ir.Constant(_LANES, [0.0] * 4)
-        return builder.select(_are_there(builder, arguments[1]), arguments[0], zeros)
-
-    return FOUR(FOUR, types.intp), generate
 
 
 def _type_all(typing_context: Any, number: Any) -> Any:
@@ -233,24 +195,6 @@ def _type_above(typing_context: Any, x: Any, y: Any, then: Any, otherwise: Any) 
     return (FOUR if FOUR in kinds else types.float64)(*kinds), generate
 
 
-def _type_turned(typing_context: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
-    result = types.UniTuple(FOUR, 4)
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        def shuffled(x: Any, y: Any, *lanes: int) -> Any:
-            return builder.shuffle_vector(x, y, ir.Constant(ir.VectorType(_SHORT, 4), lanes))
-
-        a, b, c, d = arguments
-        low, high = shuffled(a, b, 0, 4, 2, 6), shuffled(a, b, 1, 5, 3, 7)
-        low_, high_ = shuffled(c, d, 0, 4, 2, 6), shuffled(c, d, 1, 5, 3, 7)
-        pairs = ((low, low_), (high, high_))
-        first = [shuffled(x, y, 0, 1, 4, 5) for x, y in pairs]
-        second = [shuffled(x, y, 2, 3, 6, 7) for x, y in pairs]
-        return context.make_tuple(builder, result, [*first, *second])
-
-    return result(*[FOUR] * 4), generate
-
-
 # --- Interpreted ---------------------------------------------------------------------------------
 
 
@@ -267,14 +211,6 @@ def _store(vector: Floats, index: int, four: Floats) -> None:
 def _floats(four: Floats) -> tuple[float, float, float, float]:
     a, b, c, d = four.tolist()
     return a, b, c, d
-
-
-def _joined(a: float, b: float, c: float, d: float) -> Floats:
-    return np.array([a, b, c, d])
-
-
-def _first(four: Floats, count: int) -> Floats:
-    return np.where(np.arange(4) < count, four, 0.0)
 
 
 def _all(number: float) -> Floats:
@@ -308,10 +244,6 @@ def _above(x: Any, y: Any, then: Any, otherwise: Any) -> Any:
     return then if is_above else otherwise
 
 
-def _turned(a: Floats, b: Floats, c: Floats, d: Floats) -> tuple[Floats, ...]:
-    return tuple(np.array([a, b, c, d]).T.copy())
-
-
 # --- Either --------------------------------------------------------------------------------------
 
 
@@ -323,14 +255,9 @@ def _either(plain: Any, typed: Any) -> Any:
 # them, which holds zeros.
 four: Any = _either(_load, _type_load)
 put: Any = _either(_store, _type_store)
-# The same of a vector with nothing behind it; what is missing is 0.
-rest: Any = _either(_load, _type_rest)
-# The four numbers one by one; four numbers as one; one number four times.
+# The four numbers one by one; one number four times.
 floats: Any = _either(_floats, _type_floats)
-joined: Any = _either(_joined, _type_joined)
 all_of: Any = _either(_all, _type_all)
-# The same with nothing but zeros after the first so many numbers.
-first_of: Any = _either(_first, _type_first)
 # The square roots, and what is left without what is after the point; of a four or of a float.
 roots: Any = _either(_roots, _type_each("sqrt"))
 truncated: Any = _either(_truncated, _type_each("trunc"))
@@ -338,8 +265,6 @@ truncated: Any = _either(_truncated, _type_each("trunc"))
 above: Any = _either(_above, _type_above)
 # (x, y): whether x > y anywhere.
 any_above: Any = _either(_any_above, _type_any_above)
-# Of four fours: their first numbers, their second ones, and so on.
-turned: Any = _either(_turned, _type_turned)
 
 
 # --- Functions of both -------------------------------------------------------------------------
@@ -355,21 +280,3 @@ def most(x: Any, y: Any) -> Any:
 def least(x: Any, y: Any) -> Any:
     """Return min(x, y), of fours or of floats."""
     return above(x, y, y, x)
-
-
-# --- Sums ----------------------------------------------------------------------------------------
-
-
-@leaf
-def summed(x: Four) -> float:
-    """Return the sum of the four numbers."""
-    a, b, c, d = floats(x)
-    return (a + b) + (c + d)
-
-
-@leaf
-def summed_with(x: Four, more: Four) -> float:
-    """Return the sum with up to three more, added to the first number one after another."""
-    a, b, c, d = floats(x)
-    e, f, g, _ = floats(more)
-    return (((a + e) + f) + g + b) + (c + d)

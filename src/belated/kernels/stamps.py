@@ -2,7 +2,7 @@
 
 numba notices an edit only in an entry's own file. So an entry carries a digest of every source with
 leaves below it; the digest is part of the key under which it is kept on disk. An edit, or another
-release, compiles anew what has that file below it; files of other rivals are not in it.
+release, compiles anew what has that file below it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from types import ModuleType
 from typing import Any
 
-_ROOMS = ("belated.kernels.", "belated.rivals.")
+_ROOM = "belated.kernels."
 
 
 @functools.cache
@@ -44,4 +44,4 @@ def _named_in(module: ModuleType) -> set[str]:
     values = list(vars(module).values())
     names = {value.__name__ for value in values if isinstance(value, ModuleType)}
     names |= {str(getattr(value, "__module__", "")) for value in values}
-    return {name for name in names if name.startswith(_ROOMS) and name in sys.modules}
+    return {name for name in names if name.startswith(_ROOM) and name in sys.modules}

@@ -13,14 +13,15 @@ from __future__ import annotations
 import math
 
 from belated.arrays import Code
+from belated.kernels.choices import only
 from belated.kernels.jit import leaf
-from belated.kernels.learners.state import State
 from belated.kernels.slots import code as C
 from belated.kernels.slots import ints as N
 from belated.kernels.slots import status as S
 from belated.kernels.slots import table as T
+from belated.kernels.state import State
 
-_is_overdue = leaf(T.is_overdue)
+of_lags = only(C.LAGS)  # the code that ``count_arrival`` takes
 
 
 @leaf
@@ -96,20 +97,6 @@ def entry_of(s: State, ticket: int) -> int:
 
 
 @leaf
-def hold(s: State, entry: int) -> None:
-    """Close an entry for the user, but keep its record until ``release``."""
-    s.table[2 * entry + 1] = T.HELD
-    s.n[N.HOLDING] += 1
-
-
-@leaf
-def release(s: State, entry: int) -> None:
-    """Let a held entry go."""
-    s.table[2 * entry + 1] = T.DEAD
-    s.n[N.HOLDING] -= 1
-
-
-@leaf
 def _bisect(s: State, ticket: int) -> int:
     last = s.n[N.SPARSE] - 1
     if last < 0:
@@ -161,12 +148,6 @@ def count_delay(s: State, entry: int, slot: int) -> None:
     delay = n[N.ROUNDS] - s.table[2 * entry] - 1
     if delay > n[slot]:
         n[slot] = delay
-
-
-@leaf
-def sum_open(s: State) -> None:
-    """D_t = D_{t-1} + open tickets (Algorithm 3, step 1)."""
-    s.n[N.PATIENCE] += s.n[N.ROUNDS] - s.n[N.ARRIVED]
 
 
 @leaf
@@ -252,7 +233,8 @@ def overdue(s: State) -> int:
     """
     n = s.n
     patience, oldest = n[N.PATIENCE], oldest_open(s)
-    if _is_overdue(n[N.ROUNDS] - oldest, patience):
+    age = n[N.ROUNDS] - oldest
+    if age * age > patience:
         return n[N.HEAD]
     n[N.CALM] = oldest + int(math.sqrt(float(patience))) - 1  # 1 less, as the root is rounded
     return -1

@@ -1,14 +1,14 @@
 """What leaves see of an array: a pointer and a length.
 
 An array of numba's is seven numbers, with a view of it in every argument list, every call and every
-index; nine of them make a state. Leaves need an address and a size. Inside an entry ``vector`` and
-``flat`` turn the arguments into that, which halves what the compiler reads. Interpreted, a vector
-is the array itself.
+index; nine of them make a state. Leaves need an address and a size. Inside an entry ``vector``
+turns the arguments into that, which halves what the compiler reads. Interpreted, a vector is the
+array itself.
 
 A vector offers ``v[i]``, ``v[i] = x``, ``v[a:b]`` and ``v.size``. Nothing is checked: indices and
 bounds are inside, and a part says where it ends. So its size is b - a and nothing else, which a
 compiler sees through: all vectors of a state have the same size to it, and loops over them the same
-number of turns. A portfolio's game takes a sixth less than with parts that are cut at the end.
+number of turns.
 """
 
 from __future__ import annotations
@@ -29,8 +29,6 @@ from numba.extending import (
     register_model,
     type_callable,
 )
-
-from belated.arrays import Floats
 
 
 class Vector(types.Type):  # type: ignore[misc]  # numba is not typed
@@ -189,12 +187,5 @@ def _same(array: Any) -> Any:
     return array
 
 
-def _in_one(array: Floats) -> Floats:
-    """Stand in where the kernels are interpreted; a view, as the array has no gaps."""
-    return array.reshape(-1)
-
-
 # The vector of an array without gaps; a vector is its own.
 vector: Any = _same if numba.config.DISABLE_JIT else intrinsic(_from_array)
-# All rows of such an array, one after another.
-flat: Any = _in_one if numba.config.DISABLE_JIT else intrinsic(_from_array)

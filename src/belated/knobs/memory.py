@@ -13,10 +13,10 @@ from belated.arrays import Floats
 from belated.kernels.knobs import layout as L
 from belated.kernels.knobs.initial import set_up
 from belated.kernels.knobs.views import Views, python_views
+from belated.kernels.memory import Memory, aligned
 from belated.kernels.slots import ints as N
 from belated.kernels.slots import table as T
-from belated.knobs.settings import Settings
-from belated.learner.sound import (
+from belated.kernels.snapshot_checks import (
     COUNTS,
     check_normal,
     check_parameters,
@@ -24,7 +24,7 @@ from belated.learner.sound import (
     check_table,
     demand,
 )
-from belated.learner.state import Memory, aligned
+from belated.knobs.settings import Settings
 from belated.linear.moments import AWARE
 from belated.linear.timed import TimedMemory
 

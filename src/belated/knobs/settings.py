@@ -16,11 +16,11 @@ from belated.arrays import Floats
 from belated.errors import BadFeatures, SpecError
 from belated.kernels.knobs import layout as L
 from belated.kernels.knobs.views import python_views
+from belated.kernels.memory import FEWEST, Memory
 from belated.kernels.slots import ints as N
 from belated.knobs import constraints
 from belated.knobs.constraints import Constraint
 from belated.knobs.constraints import checked as _constraints
-from belated.learner.state import FEWEST, Memory
 from belated.linear.clock import has_unit, span_of
 from belated.ranges import Categories, Int, Log, Range, Span, range_of
 from belated.spec import number, whole

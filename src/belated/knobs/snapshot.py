@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from belated import sealed
 from belated.errors import SnapshotError, SpecError
+from belated.kernels.memory import PARTS
 from belated.knobs.memory import KnobsMemory
 from belated.knobs.settings import Settings, restored
 from belated.learner.keys import Keys
-from belated.learner.state import PARTS
 
 _KIND = "Knobs"
 

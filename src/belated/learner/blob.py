@@ -12,7 +12,7 @@ from belated.core.player import Player
 from belated.core.user import UserObject
 from belated.errors import BelatedError, SnapshotError
 from belated.learner.compose import numbers_kept
-from belated.learner.program import Method, Playable
+from belated.learner.specs import LearnerSpec, Method
 from belated.reductions import Reduction, Wrapper
 from belated.spec import from_json, outline
 
@@ -45,7 +45,7 @@ def pack(learner: Learner, secret: bytes | None) -> bytes:
     return sealed.seal("Learner", about, arrays, secret)
 
 
-def unpack(content: sealed.Content, spec: Playable | None, learner: Learner) -> None:
+def unpack(content: sealed.Content, spec: LearnerSpec | None, learner: Learner) -> None:
     """Put what a snapshot holds into a learner, or say what is wrong with it."""
     about, arrays = content
     stored = _spec_of(about, sum(array.size for array in arrays.values()), spec)
@@ -83,7 +83,7 @@ def _loaded(player: Player, saved: dict[str, Any]) -> dict[str, UserObject]:
     return objects
 
 
-def _spec_of(about: dict[str, Any], room: int, spec: Playable | None) -> Playable:
+def _spec_of(about: dict[str, Any], room: int, spec: LearnerSpec | None) -> LearnerSpec:
     """Return the spec to restore with; a stored one cannot be larger than the arrays."""
     text = about.get("spec")
     if isinstance(text, dict):
@@ -103,11 +103,11 @@ def _spec_of(about: dict[str, Any], room: int, spec: Playable | None) -> Playabl
         raise SnapshotError("restore: the snapshot is of another composition than spec")
     if spec is not None and spec != stored:
         raise SnapshotError("restore: the snapshot is of another spec")
-    learner: Playable = stored
+    learner: LearnerSpec = stored
     return learner
 
 
-def _told_again(about: dict[str, Any], spec: Playable | None) -> Playable:
+def _told_again(about: dict[str, Any], spec: LearnerSpec | None) -> LearnerSpec:
     """Return the spec that was passed, if it is the one with Python objects that was stored."""
     if spec is None:
         raise SnapshotError(

@@ -23,10 +23,10 @@ from belated.core import user as core_user
 from belated.core import wrappers as core_wrappers
 from belated.core.bases import records_for
 from belated.errors import SpecError
-from belated.kernels import thinning
-from belated.learner.program import Method, Playable
+from belated.learner.specs import LearnerSpec, Method
 from belated.reductions import Reduction, Wrapper, domain_of, exploration_radius, inner_of, rate_of
 from belated.spec import python_objects
+from belated.timeline import Timeline
 from belated.validation import checked_point
 
 
@@ -34,6 +34,8 @@ class Setting(NamedTuple):
     """What the components of one learner share."""
 
     reduction: Reduction
+    base: bases.Base | bases.UserBase
+    """The base of the reduction; a user's base is a copy."""
     first: Floats
     """The first point, in x."""
     chart: core_sets.Chart
@@ -42,25 +44,32 @@ class Setting(NamedTuple):
     smoothing: core_exploration.Smoothing
 
 
+class Schedule(NamedTuple):
+    """Step sizes and exploration radii of a spec along a timeline."""
+
+    etas: Floats
+    """eta_n, by arrival."""
+    late_radii: Floats
+    """delta'_n: the radius of the round in progress at the n-th arrival."""
+    radii: Floats
+    """delta_t, by prediction."""
+
+
+def schedule_of(spec: Reduction, timeline: Timeline) -> Schedule:
+    """Return the step sizes and radii of a spec whose rate does not depend on the costs."""
+    setting = _setting(spec, 0)
+    rate = _rate(setting, setting.base)
+    return Schedule(*core_rates.schedule(rate, setting.smoothing, timeline.events))
+
+
 def compose(spec: Reduction | Wrapper, seed: int, strict: bool) -> core_player.Composition:
     """Return the player of a spec; user objects in it are copied, so learners do not share them."""
-    reduction = inner_of(spec)
-    base = reduction.base
-    if not isinstance(base, bases.Base):
-        base = _copy_of(base)
     is_thinned = isinstance(spec, reductions.Capacity) and spec.backlog is None
+    reduction = inner_of(spec)
     has_baseline = isinstance(reduction, reductions.OnePoint) and reduction.baseline == "mean"
-    first = _first_point(base)
-    chart, domain = _place(reduction, base, first.size)
-    setting = Setting(
-        reduction,
-        first,
-        chart,
-        domain,
-        core_tickets.Tickets(has_baseline + is_thinned),
-        _smoothing(reduction, first.size),
-    )
-    feedback = _feedback(setting, base, seed)
+    setting = _setting(reduction, has_baseline + is_thinned)
+    base = setting.base
+    feedback = _feedback(setting, seed)
     return core_player.Composition(
         setting.tickets,
         feedback,
@@ -69,6 +78,18 @@ def compose(spec: Reduction | Wrapper, seed: int, strict: bool) -> core_player.C
         strict,
         bool(python_objects(spec)),
     )
+
+
+def _setting(reduction: Reduction, columns: int) -> Setting:
+    """Return what components share; tickets keep so many floats each."""
+    base = reduction.base
+    if not isinstance(base, bases.Base):
+        base = _copy_of(base)
+    first = _first_point(base)
+    chart, domain = _place(reduction, base, first.size)
+    smoothing = _smoothing(reduction, first.size)
+    tickets = core_tickets.Tickets(columns)
+    return Setting(reduction, base, first, chart, domain, tickets, smoothing)
 
 
 def _copy_of(part: Any) -> Any:
@@ -235,11 +256,9 @@ def _delay_adaptive(
 # --- Feedback and wrappers -----------------------------------------------------------------------
 
 
-def _feedback(
-    setting: Setting, base: bases.Base | bases.UserBase, seed: int
-) -> core_feedback.Feedback:
+def _feedback(setting: Setting, seed: int) -> core_feedback.Feedback:
     """Return what plays points and reads answers."""
-    reduction, rate = setting.reduction, rate_of(base)
+    reduction, rate = setting.reduction, rate_of(setting.base)
     lipschitz = 0.0 if rate is None else rate.lipschitz or 0.0
     common = (setting.tickets, setting.chart, setting.smoothing, seed)
     if isinstance(reduction, reductions.OnePoint):
@@ -283,13 +302,13 @@ def _wrapper(
     if not isinstance(spec, reductions.Capacity):
         return core_wrappers.Wrapper(tickets)
     if spec.backlog is None:
-        gap = thinning.gap(spec.tickets)
+        gap = reductions.thinning_gap(spec.tickets)
         return core_wrappers.Thinning(tickets, spec.tickets, gap, column, seed)
-    chance = thinning.coin(spec.tickets, spec.backlog)
+    chance = reductions.coin_chance(spec.tickets, spec.backlog)
     return core_wrappers.Coins(tickets, spec.tickets, chance, seed)
 
 
-def numbers_kept(spec: Playable) -> int:
+def numbers_kept(spec: LearnerSpec) -> int:
     """Return how many numbers a learner will keep as points of the past, and in matrices."""
     if isinstance(spec, Method):
         base = getattr(spec, "base", None)

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Self
 
 from belated.errors import BadKey, SnapshotError, UnknownTicket
+from belated.kernels.memory import Memory
 from belated.kernels.slots import ints as N
 from belated.keys import Key, check_key
-from belated.learner.state import Memory
 from belated.validation import checked_ticket
 
 __all__ = ["Key", "Keys", "check_key"]

@@ -21,9 +21,8 @@ from belated.learner import blob as snapshots
 from belated.learner.compose import compose
 from belated.learner.events import events_of
 from belated.learner.extras import extras_of
-from belated.learner.program import Method, Playable, takes_functions
 from belated.learner.report import Certificate, Report, report_of
-from belated.learner.totals import Totals
+from belated.learner.specs import LearnerSpec, Method, takes_functions
 from belated.reductions import Reduction, Wrapper
 from belated.timeline import Timeline
 from belated.validation import checked_seed, numbers
@@ -54,7 +53,7 @@ class Learner(core_learner.Learner):
 
     __slots__ = ("__dict__", "__weakref__", "_seed", "_spec")
 
-    def __init__(self, spec: Playable, seed: int | None = 0, *, strict: bool = False) -> None:
+    def __init__(self, spec: LearnerSpec, seed: int | None = 0, *, strict: bool = False) -> None:
         if not isinstance(spec, Reduction | Wrapper | Method):
             raise SpecError(
                 "Learner: needs FirstOrder, FullInformation, OnePoint, TwoPoint, Skip, Deadline, "
@@ -62,7 +61,7 @@ class Learner(core_learner.Learner):
             )
         self._take(spec, checked_seed(seed, "Learner"), bool(strict))
 
-    def _take(self, spec: Playable, seed: int, strict: bool) -> None:
+    def _take(self, spec: LearnerSpec, seed: int, strict: bool) -> None:
         """Compose what runs, and begin."""
         compose_player = spec.player if isinstance(spec, Method) else partial(compose, spec)
         core.warn_if_interpreted()
@@ -99,7 +98,7 @@ class Learner(core_learner.Learner):
         ) -> NDArray[np.float64]: ...
 
     @property
-    def spec(self) -> Playable:
+    def spec(self) -> LearnerSpec:
         """What this learner runs."""
         return self._spec
 
@@ -145,14 +144,9 @@ class Learner(core_learner.Learner):
         """Whether a user's Python objects take part in events."""
         return bool(self._player.has_user_parts)
 
-    @property
-    def _totals(self) -> Totals:
-        """Counts and sums, for reports."""
-        return Totals(self._player)
-
     def report(self) -> Report:
         """Return counts, delays so far, the current rate, and the certificate."""
-        return report_of(self.spec, self._totals)
+        return report_of(self.spec, self._player)
 
     def _run_arguments(
         self, timeline: Timeline | ArrayLike, feedback: ArrayLike
@@ -189,7 +183,7 @@ class Learner(core_learner.Learner):
 
     @classmethod
     def restore(
-        cls, blob: bytes, spec: Playable | None = None, *, secret: bytes | None = None
+        cls, blob: bytes, spec: LearnerSpec | None = None, *, secret: bytes | None = None
     ) -> Self:
         """Return the learner that a snapshot holds; it goes on as if nothing had happened.
 
@@ -223,7 +217,7 @@ class Learner(core_learner.Learner):
 
     @classmethod
     def load(
-        cls, path: StrPath, spec: Playable | None = None, *, secret: bytes | None = None
+        cls, path: StrPath, spec: LearnerSpec | None = None, *, secret: bytes | None = None
     ) -> Self:
         """Return the learner that a file holds.
 

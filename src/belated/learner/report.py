@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from belated.bases import OMD, Base, Leader, Portfolio
-from belated.learner.program import Playable
-from belated.learner.state import Lead, Memory, Sums
-from belated.learner.totals import Totals
+from belated.learner.specs import LearnerSpec
 from belated.learner.unanswered import stand_in, worst_round
 from belated.rates import StronglyConvex
 from belated.reductions import (
@@ -131,34 +129,34 @@ class Report:
         return "\n".join(lines)
 
 
-def report_of(spec: Playable, memory: Memory | Totals) -> Report:
-    """Read the report off the counts and sums of a learner."""
-    certificate, note = _certificate(spec, memory)
+def report_of(spec: LearnerSpec, player: Any) -> Report:
+    """Return the report of a player of the core."""
+    certificate, note = _certificate(spec, player)
     return Report(
-        **memory.counts(),
-        excess=memory.excess,
-        rate=memory.rate,
+        **player.tickets.counts(),
+        excess=player.tickets.excess,
+        rate=player.rate,
         certificate=certificate,
         certificate_note=note,
     )
 
 
-def _certificate(spec: Playable, memory: Memory | Totals) -> tuple[Certificate | None, str]:
+def _certificate(spec: LearnerSpec, player: Any) -> tuple[Certificate | None, str]:
     """Return the certificate, or None and the reason."""
     obstacle = _obstacle(spec)
     inside = inner_of(spec) if isinstance(spec, Reduction | Wrapper) else None
     base = None if inside is None else inside.base
     if obstacle or not isinstance(base, Base):
         return None, f"no certificate: {obstacle}"
-    sums = memory.sums
-    lipschitz, note = _lipschitz(sums, memory.excess)
+    sums, tickets = player.base.sums, player.tickets
+    lipschitz, note = _lipschitz(sums, tickets.excess)
     if lipschitz == 0.0:
         return (
             None,
             "no certificate: no bound on the gradients is known; give lipschitz to the rate",
         )
     wants_function = isinstance(inside, FullInformation)
-    unseen = _unseen(wants_function, memory)
+    unseen = _unseen(wants_function, sums, tickets)
     if unseen:
         return None, f"no certificate: {unseen}"
     if isinstance(base, Portfolio) and wants_function:
@@ -167,8 +165,8 @@ def _certificate(spec: Playable, memory: Memory | Totals) -> tuple[Certificate |
         return None, (
             "no certificate: the strongly convex case needs Euclidean distances, not entropy"
         )
-    certificate = allowed(base, memory, lipschitz)
-    trivial = worst_round(lipschitz, sums.width, _curvature(base)) * memory.rounds
+    certificate = allowed(base, player, lipschitz)
+    trivial = worst_round(lipschitz, sums.width, _curvature(base)) * tickets.rounds
     if certificate is None or not certificate.total < trivial:  # NaN too
         return None, (
             f"no certificate yet: the bound is not below what any play could lose ({trivial:.4g})"
@@ -176,7 +174,7 @@ def _certificate(spec: Playable, memory: Memory | Totals) -> tuple[Certificate |
     return certificate, note
 
 
-def _obstacle(spec: Playable) -> str:
+def _obstacle(spec: LearnerSpec) -> str:
     """Say why no learner of this kind has a certificate; nothing where some have."""
     if not isinstance(spec, Reduction | Wrapper):
         return "this is a method of others; its bound(timeline) says more"
@@ -196,16 +194,16 @@ def _obstacle(spec: Playable) -> str:
     return inside.base.uncertified if isinstance(inside.base, Base) else "the base is a user's own"
 
 
-def allowed(base: Base, memory: Memory | Totals, lipschitz: float) -> Certificate | None:
+def allowed(base: Base, player: Any, lipschitz: float) -> Certificate | None:
     """Return what the guarantee of a base allows on the observed numbers, be it vacuous."""
-    sums, curvature = memory.sums, _curvature(base)
+    sums, tickets, curvature = player.base.sums, player.tickets, _curvature(base)
     lost = stand_in(curvature, base.domain.outer_radius or base.domain.diameter)
-    unanswered = worst_round(lipschitz, sums.width, curvature) * memory.unanswered
-    unanswered += lost * memory.given_up
+    unanswered = worst_round(lipschitz, sums.width, curvature) * tickets.unanswered
+    unanswered += lost * tickets.given_up
     if isinstance(base, Portfolio):
-        return _portfolio(base, memory, lipschitz, unanswered)
+        return _portfolio(base, player.base, lipschitz, unanswered)
     if isinstance(base, Leader):
-        return _leader(memory.lead, unanswered)
+        return _leader(player.base, unanswered)
     return _theorem(sums, lipschitz, unanswered, curvature)
 
 
@@ -214,7 +212,7 @@ def _curvature(base: Base) -> float:
     return base.rate.curvature if isinstance(base.rate, StronglyConvex) else 0.0
 
 
-def _lipschitz(sums: Sums, excess: int) -> tuple[float, str]:
+def _lipschitz(sums: Any, excess: int) -> tuple[float, str]:
     """Return the gradient bound to certify with, and what to say about it."""
     told, largest = sums.lipschitz, sums.largest
     if told == 0.0:
@@ -226,19 +224,18 @@ def _lipschitz(sums: Sums, excess: int) -> tuple[float, str]:
     return told, ""
 
 
-def _unseen(wants_function: bool, memory: Memory | Totals) -> str:
+def _unseen(wants_function: bool, sums: Any, tickets: Any) -> str:
     """Say which gradients nothing bounds, where no lipschitz is known to hold, or nothing.
 
     The largest gradient seen bounds those that were seen: not those of tickets without an answer,
     and of a whole loss not the one at the point played, once that has moved on.
     """
-    counts = memory.counts()
-    if memory.sums.lipschitz == 0.0:
-        why, unseen = "lipschitz was not given", memory.unanswered
-    elif memory.excess:
+    if sums.lipschitz == 0.0:
+        why, unseen = "lipschitz was not given", tickets.unanswered
+    elif tickets.excess:
         # A late gradient was seen; a late function was asked where the learner stood by then.
-        seen = 0 if wants_function else counts["late"]
-        why, unseen = "gradients exceeded lipschitz", memory.unanswered - seen
+        seen = 0 if wants_function else tickets.late
+        why, unseen = "gradients exceeded lipschitz", tickets.unanswered - seen
     else:
         return ""
     if unseen:
@@ -246,7 +243,7 @@ def _unseen(wants_function: bool, memory: Memory | Totals) -> str:
             f"{why}, so nothing bounds the gradients of tickets that are open, skipped or "
             f"cancelled ({unseen}); give lipschitz to the rate, as large as they may be"
         )
-    if wants_function and counts["max_dual_delay"]:
+    if wants_function and tickets.max_dual_delay:
         return (
             f"{why}, so nothing bounds the gradients at the points played; give lipschitz to the "
             "rate, as large as they may be"
@@ -255,7 +252,7 @@ def _unseen(wants_function: bool, memory: Memory | Totals) -> str:
 
 
 def _theorem(
-    sums: Sums, lipschitz: float, unanswered: float = 0.0, curvature: float = 0.0
+    sums: Any, lipschitz: float, unanswered: float = 0.0, curvature: float = 0.0
 ) -> Certificate | None:
     """Theorem 4.1 with the observed numbers, inside Theorem 5.2; None before the first step."""
     if sums.rate == 0.0:
@@ -265,23 +262,23 @@ def _theorem(
     return Certificate(start + sums.learned, price * sums.drifted, unanswered)
 
 
-def _leader(lead: Lead, unanswered: float) -> Certificate:
+def _leader(lead: Any, unanswered: float) -> Certificate:
     """The regret of a ``Leader`` on its quadratics, and the most that it may not know of it."""
     return Certificate(lead.learning, lead.drift + lead.unsure, unanswered)
 
 
 def _portfolio(
-    base: Portfolio, memory: Memory | Totals, lipschitz: float, unanswered: float
+    base: Portfolio, known: Any, lipschitz: float, unanswered: float
 ) -> Certificate | None:
     """The guarantee of ``Portfolio`` with the observed numbers.
 
     Dual averaging, and members with a strongly convex rate, have no part in Theorem 4.1.
     """
     found = []
-    members: list[Any] = [*memory.members]
-    for spec, member in zip(base.members, members, strict=True):
-        game = _theorem(member.sums, lipschitz)
+    members = zip(base.members, known.members, known.misread, known.gaps, strict=True)
+    for spec, member, misread, gap in members:
+        game = _theorem(member.base.sums, lipschitz)
         if game is not None and not spec.uncertified and not spec.rate.is_curved:
-            delay = game.delay + 2.0 * member.misread
-            found.append(Certificate(game.learning + member.gap, delay, unanswered))
+            delay = game.delay + 2.0 * float(misread)
+            found.append(Certificate(game.learning + float(gap), delay, unanswered))
     return min(found, key=lambda certificate: certificate.total, default=None)

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from belated.arrays import Floats, Ints
 from belated.kernels.linear import layout as lm
+from belated.kernels.memory import PARTS as OF_TICKETS
+from belated.kernels.memory import Memory, aligned, aligned_zeros
 from belated.kernels.slots import ints as N
 from belated.kernels.slots import status as S
 from belated.kernels.slots import table as T
-from belated.learner.state import PARTS as OF_TICKETS
-from belated.learner.state import Memory, aligned, aligned_zeros
 from belated.linear import sound
 from belated.linear.coordinates import Coordinates, narrowed
 from belated.linear.settings import WORK, Settings

@@ -14,8 +14,8 @@ from belated.arrays import Code, Floats
 from belated.errors import LogError, SpecError
 from belated.kernels.linear import layout as lm
 from belated.kernels.linear import losses as leaves
+from belated.kernels.memory import Memory
 from belated.kernels.slots import ints as N
-from belated.learner.state import Memory
 from belated.linear.clock import LONGEST_WAIT, Duration, has_unit, predictions_of, span_of
 from belated.linear.features import Interactions, checked_interactions
 from belated.linear.losses import LOSSES, Loss, named

@@ -11,8 +11,8 @@ from belated import sealed
 from belated.arrays import Floats, Ints
 from belated.errors import SnapshotError, SpecError
 from belated.kernels.linear.layout import HUGE_WEIGHT
+from belated.kernels.snapshot_checks import demand
 from belated.learner.keys import Keys
-from belated.learner.sound import demand
 from belated.linear.answer_set import AnswerSet
 from belated.linear.losses import LOSSES
 from belated.linear.memory import PARTS, ModelMemory

@@ -1,4 +1,5 @@
-"""Whether what a snapshot holds can be the memory of a linear model; see ``learner.sound``."""
+"""Whether what a snapshot holds can be the memory of a linear model; see
+``kernels.snapshot_checks``."""
 
 from __future__ import annotations
 
@@ -11,8 +12,9 @@ from numpy.typing import NDArray
 
 from belated.arrays import Floats, Ints
 from belated.kernels.linear import layout as lm
+from belated.kernels.memory import Memory
 from belated.kernels.slots import ints as N
-from belated.learner.sound import (
+from belated.kernels.snapshot_checks import (
     COUNTS,
     check_normal,
     check_parameters,
@@ -20,7 +22,6 @@ from belated.learner.sound import (
     check_table,
     demand,
 )
-from belated.learner.state import Memory
 from belated.linear.coordinates import Coordinates
 from belated.linear.losses import LOSSES, Loss
 from belated.linear.moments import AWARE

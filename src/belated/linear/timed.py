@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from belated.kernels.memory import Memory
 from belated.kernels.slots import ints as N
-from belated.learner.state import Memory
 from belated.linear.moments import NAIVE
 
 

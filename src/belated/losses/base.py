@@ -68,10 +68,6 @@ class Loss(Spec):
         """Return the vectors a_t, one per row, and the targets b_t for start <= t < stop."""
         raise NotImplementedError
 
-    def coefficients(self, t: int) -> tuple[Floats, float]:
-        """Return (b, c) of the loss f_t(x) = <b, x> + (c / 2) |x|^2 + constant."""
-        raise SpecError(f"{self.kind}: has no coefficients: only linear and quadratic losses do")
-
     def total(self, x: ArrayLike, rounds: int) -> tuple[float, Floats]:
         """Return the sums of f_t(x) and of its gradients over t < rounds, at one fixed x."""
         raise NotImplementedError

@@ -37,10 +37,6 @@ class Linear(_Family, module="losses"):
 
         return spread.norm, np.maximum(-spread.low, spread.high)
 
-    def coefficients(self, t: int) -> tuple[Floats, float]:
-        """Return (b, c) = (a_t, 0)."""
-        return self.rows(t, t + 1)[0][0], 0.0
-
 
 @dataclass(frozen=True, repr=False, init=False)
 class Quadratic(_Family, module="losses"):
@@ -73,10 +69,6 @@ class Quadratic(_Family, module="losses"):
             curvature=self.curvature * float(shape.scales.min()) ** 2,
             magnitude=0.5 * self.curvature * distance**2,
         )
-
-    def coefficients(self, t: int) -> tuple[Floats, float]:
-        """Return (b, c) = (-lambda a_t, lambda)."""
-        return -self.curvature * self.rows(t, t + 1)[0][0], self.curvature
 
 
 @dataclass(frozen=True, repr=False, init=False)

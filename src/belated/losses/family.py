@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from belated.arrays import Floats
+    from belated.core import losses as core_losses
     from belated.domains import Domain
     from belated.geometry import Shape, Spread
 
@@ -48,6 +49,12 @@ class _Family(Loss):
         """Whether f_t is chosen after seeing the play x_t."""
         return self.sequence.is_adaptive
 
+    def _in_core(self) -> core_losses.Loss:
+        """Return the losses of the core."""
+        from belated.losses.compose import loss_of
+
+        return loss_of(self)
+
     def value(self, t: int, x: ArrayLike) -> float:
         """Return f_t(x)."""
         return self._single(t, x)[0]
@@ -57,10 +64,8 @@ class _Family(Loss):
         return self._single(t, x)[1]
 
     def _single(self, t: int, x: ArrayLike) -> tuple[float, Floats]:
-        from belated.losses.compose import loss_of
-
         point, t = self._point(x), self._known_rounds("t", t, excess=1)
-        value, gradient = loss_of(self).single(t, point)
+        value, gradient = self._in_core().single(t, point)
         return float(value), gradient
 
     def rows(self, start: int, stop: int) -> tuple[Floats, Floats]:
@@ -68,30 +73,24 @@ class _Family(Loss):
 
         Targets are 0 where the family has none.
         """
-        from belated.losses.compose import loss_of
-
         self._refuse_adaptive("rows")
         stop = self._known_rounds("stop", stop)
         start = whole(self.kind, "start", start, least=0)
-        vectors, targets = loss_of(self).rows(start, max(start, stop))
+        vectors, targets = self._in_core().rows(start, max(start, stop))
         return vectors, targets
 
     def total(self, x: ArrayLike, rounds: int) -> tuple[float, Floats]:
         """Return the sums of f_t(x) and of its gradients over t < rounds, at one fixed x."""
-        from belated.losses.compose import loss_of
-
         self._refuse_adaptive("total")
         point, rounds = self._point(x), self._known_rounds("rounds", rounds)
-        value, gradients = loss_of(self).total(point, rounds)
+        value, gradients = self._in_core().total(point, rounds)
         return float(value), gradients
 
     def curve(self, x: ArrayLike, marks: ArrayLike) -> Floats:
         """Return the sum of f_t(x) over t < mark at one fixed x, for ascending marks."""
-        from belated.losses.compose import loss_of
-
         self._refuse_adaptive("curve")
         point, places = self._point(x), self._marks(marks)
-        sums: Floats = loss_of(self).curve(point, places)
+        sums: Floats = self._in_core().curve(point, places)
         return sums
 
     def constants(self, domain: Domain) -> Constants:

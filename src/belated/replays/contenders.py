@@ -11,7 +11,7 @@ import numpy as np
 
 from belated.arrays import Array, Floats, Ints
 from belated.engine import Progress
-from belated.learner.keys import Key
+from belated.keys import Key
 from belated.linear import LinearModel
 from belated.linear.losses import LOSSES
 from belated.linear.rows import Rows

@@ -6,7 +6,7 @@ from typing import Any
 
 from belated.arrays import Array
 from belated.errors import LogError
-from belated.learner.keys import Key
+from belated.keys import Key
 from belated.linear import LinearModel
 from belated.linear.losses import LOSSES
 from belated.logs import Unit

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from belated.errors import LogError
-from belated.learner.keys import Key
+from belated.keys import Key
 from belated.linear.losses import Loss
 from belated.linear.settings import Settings
 from belated.logs import Log

@@ -14,7 +14,7 @@ import numpy as np
 from belated.arrays import Array, Bools, Floats, Ints
 from belated.audits.stored import stored_in
 from belated.errors import LogError
-from belated.learner.keys import Key
+from belated.keys import Key
 from belated.linear import Rows
 from belated.linear.losses import Loss
 from belated.logs import DateOrder, Kinds, Log, OnBad, Told, Unit, scan

@@ -14,7 +14,7 @@ from belated.core.rival import Setting
 from belated.domains import ConvexSet, Domain, Simplex
 from belated.errors import SpecError
 from belated.learner.compose import chart_of
-from belated.learner.program import Method
+from belated.learner.specs import Method
 from belated.spec import number, positive, whole
 from belated.timeline import Timeline
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 
-from belated.learner.keys import Key
+from belated.keys import Key
 
 _MOST = 20_000  # keys that were answered, of which it is known that they were
 _FEW = 64  # keys of tickets that are kept whether they are open or not

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from belated.errors import ClockError, SpecError
-from belated.learner.keys import Key
+from belated.keys import Key
 from belated.linear.clock import span_of
 from belated.linear.moments import NUMBERS, Moment, read_time
 from belated.service.limits import Limits

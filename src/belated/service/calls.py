@@ -10,8 +10,8 @@ import numpy as np
 from belated.decisions import Choice
 from belated.errors import AlreadyObserved, BelatedError, UnknownTicket
 from belated.intervals import Interval
+from belated.keys import Key
 from belated.knobs.knobs import Proposal
-from belated.learner.keys import Key
 from belated.learner.learner import Decision
 from belated.linear.model import Forecast
 from belated.service import bodies

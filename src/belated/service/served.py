@@ -11,7 +11,7 @@ from time import time
 from typing import Any, NamedTuple
 
 from belated.errors import SpecError
-from belated.learner.keys import Key
+from belated.keys import Key
 from belated.service.answered import Ahead, Answered
 from belated.service.asked import Moment, told
 from belated.service.bodies import SECONDS

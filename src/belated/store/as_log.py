@@ -15,7 +15,7 @@ import numpy as np
 
 from belated.arrays import Array, Floats
 from belated.errors import BelatedError, LogError, SnapshotError
-from belated.learner.keys import Key
+from belated.keys import Key
 from belated.linear.clock import AFTER_DATES, SINCE_1970
 from belated.linear.settings import Settings
 from belated.logs import Kinds, Log

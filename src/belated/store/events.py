@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from belated.arrays import Floats, Ints
 from belated.errors import BadFeatures, SnapshotError, StoreDamaged
-from belated.learner.keys import Key, check_key
+from belated.keys import Key, check_key
 from belated.linear.clock import span_of
 from belated.linear.moments import time_of
 from belated.store.database import Row, Saved

@@ -9,8 +9,9 @@ from typing import Any
 from belated.decisions import Chooser
 from belated.errors import SpecError
 from belated.intervals import Intervals
+from belated.keys import Key
 from belated.knobs import Knobs
-from belated.learner.keys import Key, Keys
+from belated.learner.keys import Keys
 from belated.learner.learner import Learner
 from belated.linear.model import LinearModel
 from belated.store import of_choosers, of_intervals, of_knobs, of_learners, of_linear, stretches

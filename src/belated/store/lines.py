@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from itertools import count, pairwise, repeat
 from typing import Any, NamedTuple
 
+from belated.keys import Key
 from belated.knobs.settings import Settings as KnobsSettings
-from belated.learner.keys import Key
 from belated.linear.settings import Settings as LinearSettings
 from belated.store import events as of
 from belated.store.database import Described, Readable

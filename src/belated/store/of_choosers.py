@@ -10,7 +10,7 @@ from belated.decisions import Choice, Chooser, ChooserReport, Option
 from belated.decisions.actions import Actions, names_of
 from belated.decisions.settings import Mode
 from belated.errors import AlreadyObserved, BadFeatures, StoreError, UnknownTicket
-from belated.learner.keys import Key
+from belated.keys import Key
 from belated.linear.clock import Duration
 from belated.linear.features import Features
 from belated.linear.moments import Time

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from belated.errors import AlreadyObserved, UnknownTicket
 from belated.intervals import Interval, Intervals, IntervalsReport, Range
-from belated.learner.keys import Key
+from belated.keys import Key
 from belated.linear.explain import Explanation
 from belated.linear.features import Features
 from belated.linear.given import Row

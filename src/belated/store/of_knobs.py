@@ -15,10 +15,10 @@ from belated.errors import (
     UnknownTicket,
 )
 from belated.files import StrPath
+from belated.keys import Key
 from belated.knobs import Knobs, KnobsReport
 from belated.knobs.knobs import Expected, Proposal
 from belated.knobs.settings import Setting, Settings
-from belated.learner.keys import Key
 from belated.linear.moments import Time
 from belated.store import events as of
 from belated.store.events import Event

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from belated.errors import AlreadyObserved, StoreError, UnknownTicket
-from belated.learner.keys import Key
+from belated.keys import Key
 from belated.learner.learner import Decision, Learner
 from belated.learner.report import Report
 from belated.store import events as of

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from belated.arrays import Floats, Ints
 from belated.errors import AlreadyObserved, UnknownTicket
+from belated.keys import Key
 from belated.knobs import Knobs
-from belated.learner.keys import Key
 from belated.learner.named import Named, listed_keys, named
 from belated.linear.clock import Duration
 from belated.linear.explain import Explanation

@@ -17,7 +17,7 @@ from typing import Any
 
 from belated.errors import MissingExtra, StoreError
 from belated.files import StrPath
-from belated.learner.keys import Key
+from belated.keys import Key
 from belated.logs.files import is_parquet
 from belated.store.database import Described, Era, Row, Saved, Source
 from belated.store.events import (

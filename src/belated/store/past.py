@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from belated.learner.keys import Key
+from belated.keys import Key
 from belated.store.events import CANCEL, OBSERVE, OBSERVE_MANY, Event
 
 

@@ -12,8 +12,8 @@ from time import time
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from belated.errors import BelatedError, NotCommitted, SpecError, StoreWarning
+from belated.keys import Key
 from belated.knobs import Knobs
-from belated.learner.keys import Key
 from belated.linear.clock import SINCE_1970, Duration
 from belated.linear.model import LinearModel
 from belated.linear.moments import AWARE, NUMBERS, Moment, Time, as_text, read_time

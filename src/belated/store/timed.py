@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from belated.learner.keys import Key
+from belated.keys import Key
 from belated.linear.moments import Time
 from belated.store import events as of
 from belated.store.stored import Done, StoredModel, resolved

@@ -111,7 +111,6 @@ class Arms(Study):
         games = product(LOSSES, patterns, sizes, range(seeds), ARMS)
         for loss, pattern, arms, seed, method in games:
             yield Cell.of(
-                f"arms/{method}",
                 loss=loss,
                 pattern=pattern,
                 arms=arms,

@@ -54,7 +54,6 @@ class CapacityStudy(Study):
         games = product(_FEEDBACK, _WORLDS, _SHARES, range(2 if quick else 8), _WAYS)
         for feedback, world, share, seed, way in games:
             yield Cell.of(
-                f"{feedback}/{way}",
                 feedback=feedback,
                 way=way,
                 world=world,

@@ -19,7 +19,7 @@ from belated import rates, rivals
 from belated.bases import OMD
 from belated.domains import Ball, Domain
 from belated.game import Game
-from belated.learner.program import Playable
+from belated.learner.specs import LearnerSpec
 from belated.losses import Squared
 from belated.problem import Problem
 from belated.reductions import FirstOrder
@@ -27,7 +27,7 @@ from belated.rivals import Rival
 from belated.study.paper import Answer, paper_learner
 from belated.timeline import Timeline
 
-Maker = Callable[[Game, Domain], Playable]
+Maker = Callable[[Game, Domain], LearnerSpec]
 _SYMBOLS = {"rounds": "T", "total_delay": "d_tot", "max_delay": "d_max", "delay": "d_max"}
 
 
@@ -77,7 +77,7 @@ def _default(convex: bool) -> Contestant:
 def _rival(kind: type[Rival], *, convex: bool = False, in_order: bool = False) -> Contestant:
     """A rival that needs the constants of the losses, and is told the facts that it needs."""
 
-    def make(game: Game, domain: Domain) -> Playable:
+    def make(game: Game, domain: Domain) -> LearnerSpec:
         return _assuming(kind, game.problem(domain, convex=convex)).told(
             cast(Timeline, game.timeline)
         )
@@ -107,7 +107,7 @@ def _gold() -> tuple[Contestant, Contestant]:
     bound there is delta = r, with less exploration and smaller steps.
     """
 
-    def make(game: Game, domain: Domain) -> Playable:
+    def make(game: Game, domain: Domain) -> LearnerSpec:
         spec = cast(rivals.GOLD, _assuming(rivals.GOLD, game.problem(domain)))
         return dataclasses.replace(spec, smoothing=cast(float, domain.inner_radius))
 
@@ -127,11 +127,11 @@ def _strength(game: Game, lipschitz: float, largest: float) -> float:
 def _regularised(kind: Any) -> Contestant:
     """DOOMD or ODFTRL, with the strength that its bound asks for."""
 
-    def make(game: Game, domain: Domain) -> Playable:
+    def make(game: Game, domain: Domain) -> LearnerSpec:
         lipschitz = game.problem(domain, convex=True).lipschitz
         largest = (domain.diameter / 2.0) ** 2 / 2.0
         strength = _strength(game, lipschitz, largest)
-        return cast(Playable, kind(domain, strength=strength, lipschitz=lipschitz))
+        return cast(LearnerSpec, kind(domain, strength=strength, lipschitz=lipschitz))
 
     return Contestant(kind.title, make, "T, d_tot")
 
@@ -139,24 +139,24 @@ def _regularised(kind: Any) -> Contestant:
 def _entropic(kind: Any) -> Contestant:
     """DOOMD or ODFTRL with the entropy, for experts."""
 
-    def make(game: Game, domain: Domain) -> Playable:
+    def make(game: Game, domain: Domain) -> LearnerSpec:
         lipschitz = game.problem(domain, convex=True).lipschitz
         strength = _strength(game, lipschitz, math.log(domain.dim))
-        return cast(Playable, kind(domain, strength=strength, mirror="entropy"))
+        return cast(LearnerSpec, kind(domain, strength=strength, mirror="entropy"))
 
     return Contestant(kind.title, make, "T, d_tot")
 
 
 def _arms(kind: Any) -> Contestant:
     """A method for experts, which takes their number."""
-    return Contestant(kind.title, lambda game, domain: cast(Playable, kind(domain.dim)))
+    return Contestant(kind.title, lambda game, domain: cast(LearnerSpec, kind(domain.dim)))
 
 
 def _bandit(kind: Any, name: str = "", **fields: Any) -> Contestant:
     """A method that hears the loss of the arm it drew, and is told the facts that it needs."""
 
-    def make(game: Game, domain: Domain) -> Playable:
-        return cast(Playable, kind(domain.dim, **fields).told(cast(Timeline, game.timeline)))
+    def make(game: Game, domain: Domain) -> LearnerSpec:
+        return cast(LearnerSpec, kind(domain.dim, **fields).told(cast(Timeline, game.timeline)))
 
     return Contestant(name or kind.title, make, _told(kind(2, **fields).needs))
 
@@ -164,19 +164,19 @@ def _bandit(kind: Any, name: str = "", **fields: Any) -> Contestant:
 def _copies(kind: Any, curved: bool) -> Contestant:
     """A method that copies a learner for games without delay."""
 
-    def make(game: Game, domain: Domain) -> Playable:
+    def make(game: Game, domain: Domain) -> LearnerSpec:
         problem = game.problem(domain, convex=not curved)
         rate: rates.Rate = (
             rates.StronglyConvex(problem.curvature, problem.lipschitz)
             if curved
             else rates.DelayAdaptive(problem.lipschitz)
         )
-        return cast(Playable, kind(FirstOrder(OMD(domain, rate))).told(game.timeline))
+        return cast(LearnerSpec, kind(FirstOrder(OMD(domain, rate))).told(game.timeline))
 
     return Contestant(kind.title, make, _told(kind.facts()))
 
 
-def _ada_delay(game: Game, domain: Domain) -> Playable:
+def _ada_delay(game: Game, domain: Domain) -> LearnerSpec:
     """Steps that start like D / (G sqrt n)."""
     known = game.constants(domain)
     assert known.lipschitz is not None
@@ -192,24 +192,24 @@ def _for_workers(game: Game, domain: Domain) -> tuple[int, float]:
     return workers, domain.diameter / (lipschitz * math.sqrt(workers * timeline.rounds))
 
 
-def _delay_adaptive_sgd(game: Game, domain: Domain) -> Playable:
+def _delay_adaptive_sgd(game: Game, domain: Domain) -> LearnerSpec:
     workers, step = _for_workers(game, domain)
     return rivals.DelayAdaptiveSGD(domain, step=step, workers=workers)
 
 
-def _koloskova_stich_jaggi(game: Game, domain: Domain) -> Playable:
+def _koloskova_stich_jaggi(game: Game, domain: Domain) -> LearnerSpec:
     """Take the same step, and the largest smoothness that allows it."""
     workers, step = _for_workers(game, domain)
     return rivals.KoloskovaStichJaggi(domain, step, smoothness=0.25 / step, workers=workers)
 
 
-def _ringmaster(game: Game, domain: Domain) -> Playable:
+def _ringmaster(game: Game, domain: Domain) -> LearnerSpec:
     """Take the same step, and gradients no staler than there are workers."""
     workers, step = _for_workers(game, domain)
     return rivals.Ringmaster(domain, step, stalest=workers)
 
 
-def _woftrl(game: Game, domain: Domain) -> Playable:
+def _woftrl(game: Game, domain: Domain) -> LearnerSpec:
     """Take the strength that suits ODFTRL: that for games in which all learn is of no use here."""
     lipschitz = game.problem(domain, convex=True).lipschitz
     strength = _strength(game, lipschitz, (domain.diameter / 2.0) ** 2 / 2.0)
@@ -217,7 +217,7 @@ def _woftrl(game: Game, domain: Domain) -> Playable:
     return rivals.WOFTRL(domain, smoothness=strength / ((late + 1) * (late + 2)), delay=late)
 
 
-def _newton(game: Game, domain: Domain) -> Playable:
+def _newton(game: Game, domain: Domain) -> LearnerSpec:
     """Take the exp-concavity that follows from the bounds of the losses.
 
     lambda / G^2 where they are strongly convex; 1 / (2 M) for squared losses, whose errors are at

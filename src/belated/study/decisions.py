@@ -79,7 +79,7 @@ class Decisions(Study):
         kinds = _QUICK_WORLDS if quick else tuple(WORLDS)
         delays = _QUICK_DELAYS if quick else tuple(DELAYS)
         for world, delay, seed, rule in product(kinds, delays, range(seeds), RULES):
-            yield Cell.of("chooser", world=world, delay=delay, rule=rule, rounds=rounds, seed=seed)
+            yield Cell.of(world=world, delay=delay, rule=rule, rounds=rounds, seed=seed)
 
     def run(self, cell: Cell) -> dict[str, Any]:
         """Let a chooser with this rule play."""

@@ -40,7 +40,6 @@ class DelayLaw(Study):
         waits = (1, 10, 100, 1000) if quick else (1, 3, 10, 30, 100, 300, 1000, 3000)
         for wait, seed, method in product(waits, range(seeds), _CONVEX):
             yield Cell.of(
-                f"convex/{method}",
                 method=method,
                 part="total delay",
                 rounds=rounds,
@@ -51,7 +50,6 @@ class DelayLaw(Study):
         widths = _widths(total, 5 if quick else 10)
         for width, seed, method in product(widths, range(seeds), _CURVED):
             yield Cell.of(
-                f"strongly convex/{method}",
                 method=method,
                 seed=seed,
                 part="backlog",

@@ -12,7 +12,7 @@ import numpy as np
 from belated.arrays import Floats
 from belated.bases import OMD, PFTRL
 from belated.game import Run
-from belated.learner.program import schedule_of
+from belated.learner.compose import schedule_of
 from belated.reductions import FirstOrder
 from belated.report import Bars, Section, Series, Table
 from belated.study.games import ball, game_of, measure
@@ -46,7 +46,6 @@ class Drift(Study):
         patterns = _QUICK_PATTERNS if quick else _PATTERNS
         for loss, pattern, seed, base in product(losses, patterns, range(seeds), _BASES):
             yield Cell.of(
-                f"{base}/{loss}",
                 base=base,
                 loss=loss,
                 pattern=pattern,
@@ -111,7 +110,7 @@ def _allowed(run: Run, lipschitz: float) -> dict[str, float | None]:
     assert isinstance(spec, FirstOrder) and domain is not None
     costs = _gradients(run)[timeline.order]
     sizes = np.linalg.norm(costs, axis=1)
-    etas = schedule_of(spec, timeline.events).etas
+    etas = schedule_of(spec, timeline).etas
     lags = timeline.dual_delay[timeline.order]
     opened = timeline.dual_backlog[timeline.order]
     sums = np.vstack([np.zeros(costs.shape[1]), np.cumsum(costs, axis=0)])

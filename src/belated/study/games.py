@@ -14,7 +14,7 @@ from belated import delays, losses
 from belated.domains import Ball, Domain, Simplex
 from belated.game import Game, Run, play
 from belated.game.one import Record
-from belated.learner.program import Playable
+from belated.learner.specs import LearnerSpec
 from belated.study.plan import Cell, Value
 from belated.timeline import Timeline
 
@@ -89,7 +89,7 @@ def ball(dim: int) -> Ball:
 
 def setting_cell(setting: str, method: str, /, **more: Value) -> Cell:
     """Return the cell of a method in a setting, which together are one group."""
-    return Cell.of(f"{setting}/{method}", setting=setting, method=method, **more)
+    return Cell.of(setting=setting, method=method, **more)
 
 
 @lru_cache(maxsize=8)
@@ -114,7 +114,7 @@ def late_start(rounds: int, wait: int, total: int) -> Timeline:
 
 
 def measure(
-    spec: Playable, game: Game, seed: int, *, record: Record = "totals"
+    spec: LearnerSpec, game: Game, seed: int, *, record: Record = "totals"
 ) -> tuple[Run, dict[str, Any]]:
     """Play one game; return the run, and what every row holds."""
     run = play(spec, game, seed, record=record, checkpoints=0)

@@ -51,12 +51,10 @@ class KnobStudy(Study):
         methods = _QUICK_METHODS if quick else tuple(METHODS)
         rounds, seeds = (1_000, 3) if quick else (ROUNDS, SEEDS)
         for world, method in product(worlds, methods):
-            yield Cell.of(method, world=world, method=method, rounds=rounds, seeds=seeds)
+            yield Cell.of(world=world, method=method, rounds=rounds, seeds=seeds)
         if not quick:
             for method in _LONG_METHODS:
-                yield Cell.of(
-                    method, world=_LONG_WORLD, method=method, rounds=LONG, seeds=_LONG_SEEDS
-                )
+                yield Cell.of(world=_LONG_WORLD, method=method, rounds=LONG, seeds=_LONG_SEEDS)
 
     def run(self, cell: Cell) -> dict[str, Any]:
         """Play for all seeds."""

@@ -21,25 +21,23 @@ Row: TypeAlias = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Cell:
-    """One run to be made: plain parameters, and the group of cells that belong together.
+    """One run to be made: plain parameters.
 
-    ``key`` is a digest of the parameters, the same in every process and on every machine. The
-    group only tells the engines what to give to one worker, and is no part of the key.
+    ``key`` is a digest of the parameters, the same in every process and on every machine.
 
-    >>> cell = Cell.of("ours/linear", rounds=1000, seed=0)
+    >>> cell = Cell.of(rounds=1000, seed=0)
     >>> cell["rounds"], cell.key
     (1000, 'f504bbfc32d9d900')
-    >>> cell.key == Cell.of("another group", seed=0, rounds=1000).key
+    >>> cell.key == Cell.of(seed=0, rounds=1000).key
     True
     """
 
-    group: str
     parameters: tuple[tuple[str, Value], ...]
 
     @classmethod
-    def of(cls, group: str, /, **parameters: Value) -> Cell:
+    def of(cls, **parameters: Value) -> Cell:
         """Return the cell with these parameters."""
-        return cls(group, tuple(sorted(parameters.items())))
+        return cls(tuple(sorted(parameters.items())))
 
     def __getitem__(self, name: str) -> Any:
         """Return one parameter."""

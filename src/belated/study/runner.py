@@ -86,7 +86,6 @@ def finish_rows(
                 todo,
                 rows.add,
                 title=plan.study.name,
-                group=lambda cell: cell.group,
                 engine=engine,
                 workers=workers,
                 address=address,

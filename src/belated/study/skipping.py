@@ -39,7 +39,6 @@ class Skipping(Study):
         games = product(_FEEDBACK, _PATTERNS, horizons, range(3 if quick else 8), _WAYS)
         for feedback, pattern, rounds, seed, way in games:
             yield Cell.of(
-                f"{feedback}/{way}",
                 feedback=feedback,
                 way=way,
                 pattern=pattern,

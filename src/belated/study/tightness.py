@@ -68,7 +68,6 @@ class Tightness(Study):
             games = product(adversaries, patterns, horizons, range(3 if quick else 4))
             for against, pattern, rounds, seed in games:
                 yield Cell.of(
-                    f"{name}/{against}",
                     result=name,
                     against=against,
                     pattern=pattern,

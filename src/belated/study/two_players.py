@@ -15,7 +15,7 @@ from belated.arrays import Floats
 from belated.bases import PFTRL
 from belated.domains import Simplex
 from belated.learner.learner import Learner
-from belated.learner.program import Playable
+from belated.learner.specs import LearnerSpec
 from belated.reductions import FirstOrder
 from belated.report import Section, Table
 from belated.rivals import ODFTRL, WOFTRL
@@ -31,16 +31,16 @@ _SET: Final = Simplex(_ACTIONS)
 _SMOOTHNESS: Final = 2.0
 """L of two players with payoffs in [-1, 1]."""
 
-Maker = Callable[[int, int], Playable]
+Maker = Callable[[int, int], LearnerSpec]
 
 
-def _any_losses(delay: int, rounds: int) -> Playable:
+def _any_losses(delay: int, rounds: int) -> LearnerSpec:
     """FTRL with the lambda that balances its bound, lambda ln K + (T / 2 + d_tot) / lambda."""
     strength = math.sqrt((0.5 * rounds + delay * rounds) / math.log(_ACTIONS))
     return ODFTRL(_SET, strength, lipschitz=1.0, mirror="entropy")
 
 
-def _theirs(delay: int, rounds: int) -> Playable:
+def _theirs(delay: int, rounds: int) -> LearnerSpec:
     """WOFTRL with the step of its theorem, 1 / (2 (d + 1) (d + 2))."""
     return WOFTRL(_SET, _SMOOTHNESS, delay, mirror="entropy")
 
@@ -87,7 +87,7 @@ class TwoPlayers(Study):
         horizons = (300, 1_200) if quick else (1_000, 4_000, 16_000)
         games = product(_GAMES, _DELAYS, horizons, range(2 if quick else 3), METHODS)
         for game, delay, rounds, seed, method in games:
-            yield Cell.of(method, game=game, delay=delay, rounds=rounds, seed=seed, method=method)
+            yield Cell.of(game=game, delay=delay, rounds=rounds, seed=seed, method=method)
 
     def run(self, cell: Cell) -> dict[str, Any]:
         """Play one game and return the sum of both regrets."""
@@ -137,7 +137,7 @@ class TwoPlayers(Study):
 
 
 def _play(
-    spec: Playable, first: Floats, second: Floats, delay: int, rounds: int
+    spec: LearnerSpec, first: Floats, second: Floats, delay: int, rounds: int
 ) -> tuple[float, float]:
     """Return the regrets of two players with losses x' A y and x' B y, told d rounds late."""
     players = Learner(spec), Learner(spec)

@@ -23,10 +23,10 @@ from belated.kernels.decisions.crossing import of_action, of_product
 from belated.kernels.decisions.desk import LANES, Actions, Context, Desk, Tools, desk_of
 from belated.kernels.decisions.single import Two, added, with_entries, with_others, worth
 from belated.kernels.jit import leaf
-from belated.kernels.learners.state import State
 from belated.kernels.linear import layout as lm
 from belated.kernels.linear.rows import Four, row_of, standardised
 from belated.kernels.slots import ints as N
+from belated.kernels.state import State
 
 Sixteen: TypeAlias = tuple[Four, Four, Four, Four]
 Eight: TypeAlias = tuple[Two, Two, Two, Two]

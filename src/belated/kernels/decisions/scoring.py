@@ -14,10 +14,10 @@ from belated.kernels.decisions.crossing import cross
 from belated.kernels.decisions.desk import ROOM, Actions, Context, tools_of
 from belated.kernels.decisions.single import of_row, worth
 from belated.kernels.jit import leaf
-from belated.kernels.learners.state import State
 from belated.kernels.linear import layout as lm
 from belated.kernels.slots import ints as N
 from belated.kernels.slots import status as S
+from belated.kernels.state import State
 
 
 @leaf

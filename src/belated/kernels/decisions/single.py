@@ -8,13 +8,13 @@ from belated.arrays import Code, Floats, Ints
 from belated.kernels.decisions.again import again, clear, find_again
 from belated.kernels.decisions.desk import Tools
 from belated.kernels.jit import leaf
-from belated.kernels.learners.state import State
 from belated.kernels.linear import layout as lm
 from belated.kernels.linear.experts import mixture
 from belated.kernels.linear.losses import blended, link, of_loss, shown
 from belated.kernels.linear.rows import Four, row_of, standardised
 from belated.kernels.narrow import number
 from belated.kernels.slots import ints as N
+from belated.kernels.state import State
 
 Two: TypeAlias = tuple[float, float]
 

@@ -16,8 +16,8 @@ from belated.kernels.knobs.features import write_features
 from belated.kernels.knobs.models import solve_due
 from belated.kernels.knobs.sufficient_stats import advance, learn
 from belated.kernels.knobs.views import Views, views_of
-from belated.kernels.learners.state import State
 from belated.kernels.slots import ints as N
+from belated.kernels.state import State
 from belated.kernels.tickets import locate
 
 _ROUNDING = 1e-13  # costs that differ by no more than this share of them are equal

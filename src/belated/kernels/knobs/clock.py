@@ -9,8 +9,8 @@ from __future__ import annotations
 from belated.arrays import Ints
 from belated.kernels.jit import leaf
 from belated.kernels.knobs import layout as L
-from belated.kernels.learners.state import State
 from belated.kernels.slots import ints as N
+from belated.kernels.state import State
 from belated.kernels.tickets import forget_oldest, oldest_open
 
 _GHOSTS = 900  # tickets past their time that are remembered: so many, and ...

@@ -14,12 +14,11 @@ from belated.kernels.knobs.history import record
 from belated.kernels.knobs.holdout import compare, is_compared
 from belated.kernels.knobs.thompson import propose, settle
 from belated.kernels.knobs.views import Views, views_of
-from belated.kernels.learners.state import State
-from belated.kernels.learners.uses import of_lags
 from belated.kernels.slots import code as C
 from belated.kernels.slots import ints as N
 from belated.kernels.slots import status as S
 from belated.kernels.slots import table as T
+from belated.kernels.state import State
 from belated.kernels.tickets import (
     close_without_answer,
     count_arrival,
@@ -29,6 +28,7 @@ from belated.kernels.tickets import (
     is_ghost,
     lay_ghost,
     locate,
+    of_lags,
     open_ticket,
     overdue,
 )

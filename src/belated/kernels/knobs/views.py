@@ -7,8 +7,8 @@ from typing import NamedTuple
 from belated.arrays import Floats, Ints
 from belated.kernels.jit import leaf, limb
 from belated.kernels.knobs import layout as L
-from belated.kernels.learners.state import State
 from belated.kernels.slots import ints as N
+from belated.kernels.state import State
 from belated.kernels.vectors import vector
 
 _sizes = leaf(L.sizes)

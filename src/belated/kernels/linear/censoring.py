@@ -28,10 +28,10 @@ from typing import NamedTuple
 
 from belated.kernels.exact import ln
 from belated.kernels.jit import leaf
-from belated.kernels.learners.state import State
 from belated.kernels.linear import layout as lm
 from belated.kernels.linear.waiting import bucket_of, edge_of
 from belated.kernels.slots import ints as N
+from belated.kernels.state import State
 from belated.kernels.tickets import tail
 
 _UPDATES = 16  # per doubling of the tickets since the first label

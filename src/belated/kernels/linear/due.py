@@ -12,8 +12,8 @@ import math
 
 from belated.arrays import Floats
 from belated.kernels.jit import leaf
-from belated.kernels.learners.state import State
 from belated.kernels.slots import ints as N
+from belated.kernels.state import State
 from belated.kernels.tickets import locate
 
 

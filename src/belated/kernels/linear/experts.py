@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 from belated.arrays import Code, Floats, Ints
 from belated.kernels.fours import above, any_above, least, most, roots
 from belated.kernels.jit import leaf
-from belated.kernels.learners.state import State
 from belated.kernels.linear import layout as lm
 from belated.kernels.linear import rows, together
 from belated.kernels.linear.losses import implicit, slope, slope_unit
@@ -26,6 +25,7 @@ from belated.kernels.linear.rows import Four
 from belated.kernels.linear.together import Entries, Laid
 from belated.kernels.narrow import bits, put_bits, put_number
 from belated.kernels.slots import ints as N
+from belated.kernels.state import State
 from belated.kernels.words import (
     Bits,
     Lanes,

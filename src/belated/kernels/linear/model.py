@@ -14,8 +14,6 @@ from belated.arrays import Code, Floats, Ints
 from belated.kernels import tickets
 from belated.kernels.choices import only
 from belated.kernels.jit import leaf
-from belated.kernels.learners.state import State
-from belated.kernels.learners.uses import of_lags
 from belated.kernels.linear import censoring, experts, losses
 from belated.kernels.linear import layout as lm
 from belated.kernels.linear.due import first_due, pop, push
@@ -30,6 +28,8 @@ from belated.kernels.slots import code as C
 from belated.kernels.slots import ints as N
 from belated.kernels.slots import status as S
 from belated.kernels.slots import table as T
+from belated.kernels.state import State
+from belated.kernels.tickets import of_lags
 
 of_all = only(*range(lm.SLOTS))
 _of_clock = only(lm.TIMED)

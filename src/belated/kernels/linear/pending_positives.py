@@ -16,11 +16,11 @@ from __future__ import annotations
 import math
 
 from belated.kernels.jit import leaf, limb
-from belated.kernels.learners.state import State
 from belated.kernels.linear import layout as lm
 from belated.kernels.linear.ipcw import full_weight
 from belated.kernels.linear.waiting import bucket_of, edge_of
 from belated.kernels.slots import ints as N
+from belated.kernels.state import State
 
 _UPDATES = 16  # per doubling of the tickets
 _FEWEST, _MOST = 8, 256  # predictions between two updates

@@ -7,7 +7,6 @@ from typing import Any, TypeAlias
 from belated.arrays import Code, Floats, Ints
 from belated.kernels.fours import above, least, most, roots, truncated
 from belated.kernels.jit import leaf
-from belated.kernels.learners.state import State
 from belated.kernels.linear import layout as lm
 from belated.kernels.linear.due import drop_closed
 from belated.kernels.linear.together import Entries, Laid, ask_ahead, entries_of, put_values
@@ -20,6 +19,7 @@ from belated.kernels.narrow import (
     put_count,
 )
 from belated.kernels.slots import ints as N
+from belated.kernels.state import State
 from belated.kernels.tickets import tail
 from belated.kernels.vectors import vector
 from belated.kernels.words import (

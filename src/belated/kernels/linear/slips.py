@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from belated.arrays import Code, Ints
 from belated.kernels.jit import leaf
-from belated.kernels.learners.state import State
 from belated.kernels.linear import layout as lm
 from belated.kernels.linear.censoring import restart_counts
 from belated.kernels.linear.experts import reset_expert_losses, unlearn
@@ -19,6 +18,7 @@ from belated.kernels.linear.rows import row_of
 from belated.kernels.linear.taming import of_others
 from belated.kernels.narrow import count
 from belated.kernels.slots import ints as N
+from belated.kernels.state import State
 
 
 @leaf

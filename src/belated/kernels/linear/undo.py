@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from belated.arrays import Code, Floats, Ints
 from belated.kernels.jit import leaf
-from belated.kernels.learners.state import State
 from belated.kernels.linear import layout as lm
 from belated.kernels.linear.model import observe
 from belated.kernels.linear.waiting import bucket_of
 from belated.kernels.slots import ints as N
 from belated.kernels.slots import status as S
+from belated.kernels.state import State
 from belated.kernels.tickets import locate
 
 # ``saved``: ``f`` up to the ages, and what it has of the age of the answer; the record, then

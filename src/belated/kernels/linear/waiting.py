@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from belated.arrays import Floats
 from belated.kernels.jit import leaf
-from belated.kernels.learners.state import State
 from belated.kernels.linear import layout as lm
 from belated.kernels.slots import ints as N
+from belated.kernels.state import State
 
 REVIEW = 256  # predictions between two looks at the buckets
 _LOST = 0.005  # share of all labels that may come later than the limit ...

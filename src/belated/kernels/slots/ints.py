@@ -8,10 +8,7 @@ from __future__ import annotations
 DIM = 0
 SEED_LOW = 1
 SEED_HIGH = 2
-STRICT = 3
-HORIZON = 4  # of the smoothing; 0 for none
-OWN = 5  # length of the method's own region ...
-OWN_AT = 6  # ... which begins here in ``f``
+OWN = 5  # of knobs: numbers of a context
 KEPT_AT = 7  # where the numbers kept per ticket begin in ``f``
 ROUNDS = 8  # predictions issued
 ARRIVED = 9  # tickets closed, by an answer or without
@@ -35,24 +32,21 @@ LAG = 25  # dual delay of the newest arrival ...
 OPEN_LAGS = 26  # ... and its dual backlog, where they are looked at
 CAPACITY = 27  # entries that the table has room for
 KEEP = 28  # floats kept per entry
-COPY_F = 29  # floats of one copy, for methods that keep copies; block 0 is a fresh one
-COPY_N = 30  # ints of one copy
-MADE = 31  # copies made so far
-FREE = 32  # copy to be used next, or 0
-LINK = 33  # in a copy: the next free one
-HOLDING = 34  # answered tickets whose record is still needed
+COPY_F = 29  # not used, like the next two
+COPY_N = 30
+MADE = 31
+HOLDING = 34  # not used
 FORGET = 35  # 1 more than the predictions after which a ghost is forgotten; 0: never
 FORGOTTEN = 36  # tickets before this one are closed, and some of them forgotten
 FADING = 37  # entries before this one are no ghosts, where ghosts are forgotten
 
-# Linear models only, but for GAP and MOST_OPEN.
+# Linear models only.
 COORDINATES = 38  # 2^bits; the bias is coordinate number 2^bits
 INTERCEPT = 39  # 1: a bias is part of every row
 POOL_TAIL = 40  # pairs of the pool in use, those of closed tickets included
 POOL_LIVE = 41  # pairs of open tickets
 GIVES_UP = 42  # whether tickets are closed by themselves; see ``linear.layout``
 LEAST = 43  # predictions that a ticket gets at least
-GAP = 43  # of a ``Capacity``: predictions from one thinning to the next, a power of 2
 LIMIT = 44  # predictions after which tickets are given up on now; 0: none
 MOST_OPEN = 45  # tickets that may be open; 0: as many as there are
 LEARNS_LATE = 46  # 1: what comes after its deadline is learned

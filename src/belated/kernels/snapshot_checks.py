@@ -1,8 +1,8 @@
-"""Whether what a snapshot holds can be the memory of a model.
+"""Whether the arrays of a snapshot can be the memory of a model.
 
-Kernels look nothing up twice: an entry, a copy or a length that stands in the memory is used as it
-is. A snapshot may come from anywhere, and its checksum is no proof of who wrote it. So all that the
-spec determines must be what it gives, and all that is counted must add up, before a kernel runs.
+Kernels use entries and lengths in the memory as they are. A snapshot can have any content, and its
+checksum does not prove its origin. So parameters must be those of the settings, and counts must add
+up, before a kernel runs.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from belated.arrays import Ints
 from belated.errors import SnapshotError
+from belated.kernels.memory import PARTS, Memory
 from belated.kernels.slots import ints as N
 from belated.kernels.slots import table as T
-from belated.learner.state import PARTS, Memory
 
 _MOST_ROUNDS = 1 << 48  # years of them
 _MOST_SUM = 1 << 62
@@ -36,23 +36,19 @@ def demand(holds: Any, why: str) -> None:
         raise SnapshotError(f"restore: the arrays do not fit together ({why})")
 
 
-# --- What every memory shares, that of a linear model too ----------------------------------------
-
-
 def check_shapes(parts: Mapping[str, NDArray[Any]]) -> None:
     """Demand that the parts have the shapes that the counters say."""
     f, n, tickets, records, copy_f, copy_n = (parts[name] for name in PARTS)
     demand(n.shape == (N.HEADER,), "no header")
     numbers = [int(n[slot]) for slot in (N.KEPT_AT, N.ROUNDS, N.OFFSET, N.KEEP, N.MADE)]
     kept_at, rounds, offset, keep, made = numbers
-    demand(0 <= rounds <= _MOST_ROUNDS and 0 <= made <= _MOST_ROUNDS, "too many rounds")
-    rows = made + 1 if n[N.COPY_F] else 0
+    demand(0 <= rounds <= _MOST_ROUNDS, "too many rounds")
     demand(
         f.shape == (kept_at,)
         and tickets.shape == (rounds + offset, 2)
         and records.shape == (rounds + offset, keep)
-        and copy_f.shape == (rows, int(n[N.COPY_F]))
-        and copy_n.shape == (rows, int(n[N.COPY_N])),
+        and copy_f.shape == copy_n.shape == (0, 0)
+        and n[N.COPY_F] == n[N.COPY_N] == made == 0,
         "shapes",
     )
 

@@ -1,1 +1,0 @@
-"""Kernels of learners: the two events, and every step between them."""
