@@ -191,6 +191,19 @@ def test_models_refuse_what_does_not_add_up() -> None:
             case.restore(with_arrays(blob, changes))
 
 
+def test_the_oldest_ticket_that_counts_is_open() -> None:
+    """Else plays would pass all tickets from there on, of which a forged snapshot can have 2^47."""
+    blob = _blob(bl.rivals.ZimmertSeldin(3, skipping=True), 30)
+    state = header_of(blob)["about"]["state"]
+    assert state["counted"] > 0
+    oldest = state["oldest"]
+    assert oldest in arrays_of(blob)["tickets.number"]
+    assert oldest % 3 == 0 < oldest
+    for forged in (oldest - 1, oldest - 2, oldest + 1):
+        with pytest.raises(SnapshotError, match=r"restore: .*ticket.* that count"):
+            bl.Learner.restore(_with_field(blob, "oldest", forged))
+
+
 # --- Secrets -------------------------------------------------------------------------------------
 
 SECRET, OTHER = b"k" * 32, b"o" * 32

@@ -33,7 +33,7 @@ from belated.report.interactive import least_width, narrow_layout, to_plotly
 from belated.report.page import to_html
 from belated.report.plain import plain
 from belated.report.scales import colour_limits, colour_ticks, curves, groups, note_of, shade
-from belated.rivals.table import methods
+from rivals_table import methods
 
 HOSTILE = "</script><b>a & b</b> \"q\" 'r' %{x} $y$"
 """Text that must come out as it went in."""

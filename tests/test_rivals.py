@@ -19,7 +19,6 @@ from belated import delays
 from belated.errors import AlreadyObserved, BadFeedback, SnapshotError, SpecError, UnknownTicket
 from belated.rivals import Rival
 from belated.rivals.base import FACTS
-from belated.rivals.table import methods
 from conftest import Python, everything, shortened
 from rival_case import RivalCase
 from rival_games import adversaries, arena_of, regret, timelines
@@ -46,6 +45,7 @@ from rival_laws import (
     rival,
     width_of,
 )
+from rivals_table import methods
 
 every = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 chosen = pytest.mark.parametrize("case", CHOSEN, ids=lambda case: case.name)

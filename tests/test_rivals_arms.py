@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 import belated as bl
 from belated import rivals
-from belated.core import rival_arms
-from belated.core.rival_arms import check_multiplier
+from belated.core import rival_experts
+from belated.core.rival_experts import check_multiplier
 from belated.rivals import Rival
 from naive import Array
 from naive_banker import (
@@ -293,7 +293,7 @@ def test_banker_step_by_step(seed: int) -> None:
 def solved(losses: Array, t: float, b: float, start: Array, mu: float) -> tuple[Array, float]:
     """Return the probabilities for weights sqrt(t) and b, and the multiplier."""
     spec = rivals.MasoudianZimmertSeldin(losses.size, max_delay=0)
-    player = rival_arms.MasoudianZimmertSeldin(spec._setting(0, False), 1.0, t - 1.0, b * b)
+    player = rival_experts.TwoRegularisers(spec._setting(0, False), 1.0, 1.0, t - 1.0, b * b)
     player.losses[:], player.base.point[:], player.multiplier = losses, start, mu
     learner = bl.Learner(spec)
     learner._begin(player, spec.kind, (losses.size,), False)

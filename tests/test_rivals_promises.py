@@ -18,7 +18,7 @@ import belated as bl
 from belated import delays, rates, rivals
 from belated.errors import SpecError
 from belated.rivals import Rival
-from belated.rivals.base import FACTS, _checked
+from belated.rivals.base import FACTS, checked
 from conftest import examples
 from rival_games import adversaries, arena_of, regret
 from rival_laws import CASES, rival
@@ -216,7 +216,9 @@ def _with(spec: Rival, name: str, fact: int | None) -> Rival:
 
 def _numbers(spec: Rival) -> list[Any]:
     """Return the numbers that the player of a spec is made with, and where its set is cut."""
-    module = sys.modules[type(spec).player.__module__]
+    kind = type(spec)
+    maker = kind._player if kind.player is Rival.player else kind.player
+    module = sys.modules[maker.__module__]
     made: list[Any] = []
 
     class Maker:
@@ -282,7 +284,7 @@ def test_a_field_of_unknown_type_has_no_check() -> None:
         wish: complex = 1.0
 
     with pytest.raises(TypeError, match=r"wish, a field of type complex"):
-        _checked("Odd", dataclasses.fields(Odd)[0], 2.0)
+        checked("Odd", dataclasses.fields(Odd)[0], 2.0)
 
 
 # --- Any step ------------------------------------------------------------------------------------

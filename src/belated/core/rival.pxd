@@ -3,8 +3,7 @@ from libc.math cimport fabs
 from belated.core.bases cimport Base, Sums
 from belated.core.component cimport Component
 from belated.core.exploration cimport unit_vector
-from belated.core.numerics cimport floats_at, part
-from belated.core.numerics cimport norm
+from belated.core.numerics cimport floats_at, norm
 from belated.core.player cimport Player
 from belated.core.rates cimport Rate
 from belated.core.sets cimport Chart
@@ -16,6 +15,7 @@ cdef class Method(Player):
     cdef readonly Base base
     cdef readonly Chart chart
     cdef readonly Gathered gathered
+    cdef readonly Hint hint
     cdef readonly double lipschitz
     cdef unsigned long long seed
     cdef object first_array, work_array, gradient_array
@@ -65,6 +65,3 @@ cdef class Exploring(Method):
     cdef bint differ(self, double first, double second, double apart) noexcept nogil
     cdef void go_inside(self, double* v) noexcept nogil
     cdef void descend_inside(self, double* cost, double eta) noexcept nogil
-
-cdef class Pairs(Exploring):
-    cdef double* estimate_from(self, long long entry, double* values) noexcept nogil

@@ -1,7 +1,8 @@
 # cython: infer_types=True
-"""What published methods share: the events around a ticket, and steps of mirror descent.
+"""The parts that published methods share: the events around a ticket, and mirror descent steps.
 
-``rival.pxd`` has the types of all methods, so that this file is plain Python.
+The types are in ``rival.pxd``. The methods are in ``rival_descent``, ``rival_experts`` and
+``rival_matrices``; their references and guarantees are in ``belated.rivals``.
 """
 
 from __future__ import annotations
@@ -21,50 +22,32 @@ if not cython.compiled:
     from belated.core.bases import Sums
     from belated.core.component import Component
     from belated.core.exploration import unit_vector
-    from belated.core.numerics import floats_at, norm, part
+    from belated.core.numerics import floats_at, norm
     from belated.core.player import Player
     from belated.core.rates import Rate
-    from belated.core.tickets import (
-        BAD,
-        DROPPED,
-        FULL,
-        OUT_OF_ORDER,
-        TOO_LARGE,
-        USED,
-        Tickets,
-    )
+    from belated.core.tickets import BAD, DROPPED, FULL, OUT_OF_ORDER, TOO_LARGE, USED, Tickets
 
 HUGE = cython.declare(cython.double, 1e100)  # sums of squares of larger costs could overflow
 SLACK = cython.declare(cython.double, 1.0 + 1e-9)  # so close to a bound is not beyond it
 
 
-def is_count(number, most):
-    """Tell whether a float is 0, 1, .. or ``most``."""
-    return 0.0 <= number <= most and number == math.floor(number)
-
-
 def is_doubled(guess):
-    """Tell whether a guess is what doubling 1 again and again gives."""
+    """Tell whether a guess is a power of 2, as repeated doubling of 1 gives."""
     return 1.0 <= guess <= 2.0**200 and math.frexp(guess)[0] == 0.5
 
 
 class Setting(NamedTuple):
-    """What a spec says to every method."""
+    """The arguments that every method takes from its spec."""
 
     chart: Any
     domain: Any
-    first: Any
-    """The first point, in the chart."""
-    is_entropy: bool
-    """Whether steps go with the entropy mirror."""
-    lipschitz: float
-    """G, or 0 where it is unknown."""
+    first: Any  # the first point, in the chart
+    is_entropy: bool  # whether steps use the entropy mirror
+    lipschitz: float  # G, or 0 if it is unknown
     seed: int
     strict: bool
-    inner: float = 0.0
-    """r, the radius of a ball in the set."""
-    magnitude: float = 0.0
-    """M, the largest value, or 0 where it is unknown."""
+    inner: float = 0.0  # r, the radius of a ball in the set
+    magnitude: float = 0.0  # M, the largest value, or 0 if it is unknown
 
 
 class Method(Player):
@@ -75,11 +58,11 @@ class Method(Player):
     may call ``tickets.hold(entry)`` to keep the record of the ticket, ``columns`` numbers at
     ``tickets.record(entry)``, until ``tickets.release(entry)``.
 
-    z, the set and the newest step size are those of ``base``, ``gathered`` is a sum of costs for
-    methods that ask for one, and ``work`` is free for passing work.
+    z, the set and the newest step size belong to ``base``. ``gathered`` is a sum of costs, and
+    ``hint`` a guess of missing ones, for methods that ask for them. ``work`` is scratch space.
     """
 
-    def __init__(self, setting, columns=0, gathers=False):
+    def __init__(self, setting, columns=0, gathers=False, hints=None):
         self.tickets = Tickets(columns)
         self.chart, self.seed, self.strict = setting.chart, setting.seed, setting.strict
         self.lipschitz, self.loses, self.has_user_parts = setting.lipschitz, False, False
@@ -93,37 +76,44 @@ class Method(Player):
         self.gradient, self.z = floats_at(self.gradient_array), floats_at(self.base.point)
         self.learned_cost = self.gradient
         self.gathered = Gathered(self.dim) if gathers else None
+        self.hint = None if hints is None else Hint(self.tickets, self.dim, hints)
 
     def parts(self):
-        parts = {"tickets": self.tickets, "base": self.base}
-        return {**parts, "gathered": self.gathered} if self.gathered else parts
+        names = ("tickets", "base", "gathered", "hint")
+        return {name: part for name in names if (part := getattr(self, name)) is not None}
+
+    def verify(self, state):
+        if self.hint is not None:
+            weight, most = state["hint.weight"], (state["tickets.rounds"] + 1) * self.hint.is_used
+            demand(weight <= most and weight == math.floor(weight), "the weight of a hint")
 
     # --- What differs between methods ------------------------------------------------------------
 
     def begin_round(self):
-        """Do what is done once per round, before its play."""
+        """Run once per round, before its play."""
 
     def play(self, entry, x):
         """Write the play of a new ticket to x."""
         self.chart.to_user(self.z, x)
 
     def cost_of(self, answer):
-        """Return what is learned from: the gradient in the chart, or the values as they are."""
+        """Return the gradient in the chart, or the values as given."""
         return self.chart.scale_gradient(answer, self.gradient)
 
     def is_excessive(self, answer, size):
-        """Tell whether an answer, whose cost has this norm, is larger than was assumed."""
+        """Tell whether an answer, whose cost has this norm, exceeds the assumed bound."""
         return 0.0 < self.lipschitz * SLACK < size
 
     def accepts(self, entry):
-        """Tell whether the answer to a ticket may come now."""
+        """Tell whether the answer to a ticket is allowed now."""
         return True
 
     def learn(self, entry, cost):
-        """Use the answer to a ticket."""
+        """Use the answer to a ticket; by default it is added to ``gathered``."""
+        self.gathered.add(cost)
 
     def lose(self, entry):
-        """Do without an answer, which counts as a zero gradient unless the method differs."""
+        """Close a ticket without an answer; by default that is a zero gradient."""
 
     # --- Events ----------------------------------------------------------------------------------
 
@@ -165,7 +155,7 @@ class Method(Player):
         return USED
 
     def cancel(self, ticket):
-        """A ticket that was given up on is just forgotten."""
+        """Close a ticket without an answer; one that was given up on is forgotten."""
         entry = self.tickets.locate(ticket)
         if entry < 0:
             return entry
@@ -201,12 +191,12 @@ class Method(Player):
             self.gathered.clear()
 
     def give_up(self, entry):
-        """Close an open ticket; its answer will be dropped."""
+        """Give up on an open ticket: its answer will be dropped."""
         self.tickets.count_arrival(entry)
         self.tickets.skip(entry)
 
     def restart(self):
-        """Go back to the first point, and give up on all open tickets."""
+        """Return to the first point, and give up on all open tickets."""
         for i in range(self.dim):
             self.z[i] = self.first[i]
         for entry in range(self.tickets.tail()):
@@ -237,10 +227,9 @@ class Gathered(Component):
 
 
 class Hint(Component):
-    """A guess of the sum of all missing vectors and the coming one: (open + 1) times the newest.
+    """A guess of the sum of all missing vectors and the next one: (open + 1) times the newest.
 
-    ``weight`` is the factor of the hint in use, for methods that change from one to the next.
-    Flaspohler et al. 2021.
+    ``weight`` is the factor of the hint in use, for methods that replace one by the next.
     """
 
     FIELDS = {"weight": NOT_NEGATIVE, "newest": VECTOR}
@@ -251,16 +240,12 @@ class Hint(Component):
         self.last = floats_at(self.newest)
 
     def current(self):
-        """Return open + 1 for the hint of this moment, or 0 without hints."""
+        """Return the factor of the current hint: open + 1, or 0 without hints."""
         return self.tickets.rounds - self.tickets.arrived + 1.0 if self.is_used else 0.0
-
-    def verify_with(self, state, rounds):
-        """Demand that the weight can be one after so many rounds."""
-        demand(is_count(state["weight"], (rounds + 1) * self.is_used), "the weight of a hint")
 
 
 class Exploring(Method):
-    """A method that is told values of points around z, at distance ``delta`` or less.
+    """A method whose answers are values at points around z, at distance ``delta`` or less.
 
     With z in (1 - delta / r) K the points z + delta u stay in K; u is a function of the ticket.
     """
@@ -283,7 +268,7 @@ class Exploring(Method):
         self.play_along(self.tickets.number[entry], 1.0, 1.0, x)
 
     def answers_used(self):
-        """Return how many answers came; a lost value is none."""
+        """Return the number of values that arrived; lost ones do not count."""
         return self.tickets.arrived - self.tickets.cancelled - self.tickets.skipped
 
     def play_along(self, ticket, sign, shrink, x):
@@ -294,7 +279,7 @@ class Exploring(Method):
         self.chart.to_user(self.work, x)
 
     def estimate(self, ticket, value):
-        """Return the estimate (k / delta) value u of a gradient; it stands in ``direction``."""
+        """Return the estimate (k / delta) value u of a gradient, written to ``direction``."""
         unit_vector(self.direction, self.dim, 0, ticket, self.seed)
         factor = self.dim / self.delta * value
         for i in range(self.dim):
@@ -302,12 +287,12 @@ class Exploring(Method):
         return self.direction
 
     def differ(self, first, second, apart):
-        """|f(x) - f(x')| > G |x - x'|, with room for the rounding of the two values."""
+        """|f(x) - f(x')| > G |x - x'|, with room for rounding of the two values."""
         allowed = self.lipschitz * apart * SLACK
         return fabs(first - second) > allowed + (SLACK - 1.0) * (fabs(first) + fabs(second))
 
     def go_inside(self, v):
-        """z = q Pi(v / q), q = 1 - delta / r: the projection on the set q K; v is passing work."""
+        """z = q Pi(v / q), q = 1 - delta / r: the projection on the set q K. v is overwritten."""
         shrink = 1.0 - self.delta / self.inner
         for i in range(self.dim):
             v[i] = v[i] / shrink if shrink > 0.0 else 0.0
@@ -316,27 +301,8 @@ class Exploring(Method):
             self.z[i] = self.z[i] * shrink if shrink > 0.0 else 0.0
 
     def descend_inside(self, cost, eta):
-        """Step with z - eta cost, and stay inside."""
+        """Step to z - eta cost, projected on q K."""
         for i in range(self.dim):
             self.work[i] = self.z[i] - eta * cost[i]
         self.go_inside(self.work)
         self.base.sums.rate = eta
-
-
-class Pairs(Exploring):
-    """A method that plays z + delta u and z - delta u, and is told both values."""
-
-    def __init__(self, setting, delta, gathers=False):
-        Exploring.__init__(self, setting, delta, 0, gathers)
-        self.play_size, self.answer_size = 2 * self.dim, 2
-
-    def play(self, entry, x):
-        self.play_along(self.tickets.number[entry], 1.0, 1.0, x)
-        self.play_along(self.tickets.number[entry], -1.0, 1.0, part(x, self.dim))
-
-    def is_excessive(self, answer, size):
-        return self.differ(answer[0], answer[1], 2.0 * self.delta)
-
-    def estimate_from(self, entry, values):
-        """Return (k / (2 delta)) (f(z + delta u) - f(z - delta u)) u."""
-        return self.estimate(self.tickets.number[entry], 0.5 * (values[0] - values[1]))

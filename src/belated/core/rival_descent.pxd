@@ -1,16 +1,16 @@
 from libc.math cimport sqrt
 
-from belated.core.numerics cimport floats_at, part
-from belated.core.numerics cimport dot, exp
-from belated.core.rival cimport Hint, Method
+from belated.core.exploration cimport unit_vector
+from belated.core.numerics cimport cube_root, dot, exp, floats_at, ln, part
+from belated.core.rival cimport Exploring, Method
+from belated.core.tickets cimport BAD, HELD
 
-cdef class FixedDescent(Method):
-    cdef double step
-
-cdef class FallingDescent(Method):
+cdef class GradientDescent(Method):
     cdef double gain, curvature
+    cdef bint falls
+    cdef double step_size(self) noexcept nogil
 
-cdef class LangfordSmolaZinkevich(FallingDescent):
+cdef class LangfordSmolaZinkevich(GradientDescent):
     cdef long long delay
 
 cdef class AdaGrad(Method):
@@ -33,16 +33,13 @@ cdef class Ringmaster(Method):
 
 cdef class AdaptiveRevision(Method):
     cdef double gain, offset
-    cdef public object unprojected, applied, squares, largest
+    cdef public object unprojected, squares, largest
     cdef double* w
-    cdef double* sum
     cdef double* square
     cdef double* top
 
 cdef class DOOMD(Method):
     cdef double eta
-    cdef readonly Hint hint
-    cdef void change_hint(self) noexcept nogil
 
 cdef class MildOGD(Method):
     cdef Py_ssize_t experts
@@ -52,11 +49,75 @@ cdef class MildOGD(Method):
     cdef double* x
     cdef double* loss
     cdef double* weight
-    cdef void weigh(self) noexcept nogil
 
-cdef class RoundDescent(Method):
-    cdef double step, curvature
+cdef class RoundDescent(GradientDescent):
+    pass
 
 cdef class QuanrudKhashabiDoubling(Method):
     cdef double gain
     cdef public double spent, budget
+
+cdef class DelayedDualAveraging(Method):
+    cdef double gain
+    cdef public double spread
+
+cdef class FTDRL(Method):
+    cdef double gain
+    cdef public double bend
+
+cdef class QiuEspositoZhang(Method):
+    cdef double curvature
+
+cdef class ODFTRL(Method):
+    cdef double eta, copies
+
+cdef class FrankWolfe(Method):
+    cdef double gain
+    cdef object corner_array
+    cdef double* corner
+    cdef void go_towards_corner(self, double* slope, double bend) noexcept nogil
+    cdef void step(self) noexcept nogil
+
+cdef class FrankWolfeStronglyConvex(FrankWolfe):
+    cdef double curvature, reach
+    cdef public object points
+    cdef double* sum
+
+cdef double power(double t, double exponent) noexcept nogil
+
+cdef class Flaxman(Exploring):
+    cdef double step
+
+cdef class Bistritz(Exploring):
+    cdef double diameter, gain
+    cdef void tune(self, double rounds, double total_delay) noexcept nogil
+
+cdef class BistritzDoubling(Bistritz):
+    cdef public double most_rounds, most_waiting, rounds, waiting
+
+cdef class GOLD(Exploring):
+    cdef double breadth, gain, radius_power, step_power
+    cdef public long long oldest
+    cdef double radius(self, long long ticket) noexcept nogil
+    cdef long long merged(self, long long a, long long b) noexcept nogil
+
+cdef class DFTBL(Exploring):
+    cdef double alpha
+    cdef long long block
+    cdef bint ends_block(self) noexcept nogil
+
+cdef class DFTBLStronglyConvex(DFTBL):
+    cdef double curvature
+    cdef public long long blocks
+    cdef public object points
+    cdef double* sum
+
+cdef class AgarwalDekelXiao(Exploring):
+    cdef double step, curvature
+    cdef double* estimate_from(self, long long entry, double* values) noexcept nogil
+
+cdef class DOGDSCTwoPoint(AgarwalDekelXiao):
+    pass
+
+cdef class DOGDSCManyPoint(DOGDSCTwoPoint):
+    pass

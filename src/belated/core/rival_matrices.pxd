@@ -1,11 +1,11 @@
 from libc.math cimport fabs, sqrt
 
+from belated.core.component cimport Component
 from belated.core.learner cimport Learner
-from belated.core.numerics cimport floats_at, part
-from belated.core.numerics cimport dot, ln, norm
+from belated.core.numerics cimport dot, floats_at, ln, norm, part
 from belated.core.player cimport Player
 from belated.core.rival cimport SLACK, Method
-from belated.core.tickets cimport BAD, FULL, TOO_LARGE, USED, Tickets
+from belated.core.tickets cimport BAD, FULL, OUT_OF_ORDER, TOO_LARGE, USED, Tickets
 
 cdef void times(double* matrix, double* v, double* out, Py_ssize_t k) noexcept nogil
 cdef void add_outer(double* matrix, double* v, double scale, Py_ssize_t k) noexcept nogil
@@ -47,3 +47,17 @@ cdef class VAW(Player):
 cdef class Regression(Learner):
     cdef readonly VAW _model
     cdef object forecast
+
+cdef class Copies(Player):
+    cdef object make, seed
+    cdef readonly list copies
+    cdef public double newest_rate
+    cdef long long predict(self, double* x) except -100 with gil
+    cdef long long observe(self, long long ticket, double* answer) except -100 with gil
+    cdef long long cancel(self, long long ticket) except -100 with gil
+
+cdef class BOLD(Copies):
+    cdef list idle
+
+cdef class WeinbergerOrdentlich(Copies):
+    cdef long long most

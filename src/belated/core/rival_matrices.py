@@ -1,7 +1,8 @@
 # cython: infer_types=True
-"""Published methods that keep a k x k matrix and its inverse, row by row.
+"""Published methods with a k x k matrix and its inverse, and those that run copies of a learner.
 
-Loops run along rows, so that they become vectors without a change in the order of any sum.
+Sections: matrices, whose loops run along rows so that they are vectorised without changing the
+order of any sum; the delayed online Newton step; regression; copies of a learner.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import cython
 import numpy as np
 
-from belated.core.component import ANY, COUNT, NOT_NEGATIVE, SUM, demand
+from belated.core.component import ANY, COUNT, NOT_NEGATIVE, SUM, demand, section
 from belated.core.component import SLACK as ROUNDING
 from belated.core.learner import busy
 from belated.core.rival import is_doubled
@@ -19,17 +20,22 @@ from belated.validation import numbers
 if not cython.compiled:
     from math import fabs, sqrt
 
+    from belated.core.component import Component
     from belated.core.learner import Learner
     from belated.core.numerics import dot, floats_at, ln, norm, part
     from belated.core.player import Player
     from belated.core.rival import SLACK, Method
-    from belated.core.tickets import BAD, FULL, TOO_LARGE, USED, Tickets
+    from belated.core.tickets import BAD, FULL, OUT_OF_ORDER, TOO_LARGE, USED, Tickets
 
-STALE = cython.declare(cython.longlong, 1024)  # updates of an inverse before it is computed afresh
+STALE = cython.declare(cython.longlong, 1024)  # updates of an inverse before it is recomputed
 MOST_STEPS = cython.declare(cython.int, 2000)  # of a projection ...
 CLOSE = cython.declare(cython.double, 1e-13)  # ... which ends here, in diameters
-LARGEST = 1e50  # features and labels beyond could overflow products of three
+LARGEST = 1e50  # products of three larger features or labels could overflow
 LIMIT = cython.declare(cython.double, LARGEST)
+WEYL = 0x9E3779B9  # odd, so that the seeds of 2^32 copies are all different
+
+
+# --- Matrices ------------------------------------------------------------------------------------
 
 
 def times(matrix, v, out, k):
@@ -52,9 +58,9 @@ def add_outer(matrix, v, scale, k):
 
 
 def invert_sum(matrix, scale, ridge, inverse, k):
-    """Put (ridge I + scale M)^-1 into inverse: Gauss and Jordan, in place.
+    """Put (ridge I + scale M)^-1 into inverse, by Gauss-Jordan elimination in place.
 
-    M is positive semidefinite and ridge > 0, so no pivot has to be looked for.
+    M is positive semidefinite and ridge > 0, so no pivoting is needed.
     """
     for i in range(k * k):
         inverse[i] = scale * matrix[i]
@@ -76,9 +82,12 @@ def invert_sum(matrix, scale, ridge, inverse, k):
 
 
 def check_matrices(matrix, inverse, ridge):
-    """Demand a symmetric matrix, and an inverse of it plus ``ridge`` I that can be one."""
+    """Demand a symmetric matrix, and a possible inverse of it plus ``ridge`` I."""
     demand((matrix == matrix.T).all() and (np.diag(matrix) >= 0.0).all(), "the matrix")
     demand((np.abs(inverse) <= (1.0 + 1e-6) / ridge).all(), "the inverse")
+
+
+# --- The delayed online Newton step --------------------------------------------------------------
 
 
 class DelayedONS(Method):
@@ -86,8 +95,7 @@ class DelayedONS(Method):
 
     ``slopes`` b is the sum of g_s (1 - beta <g_s, x_s - x_1>), ``matrix`` M that of g_s g_s', and
     ``inverse`` P = (lambda I + beta M)^-1. ``ridge`` is lambda_t, ``backlogs`` S_t, ``oldest`` the
-    largest age A_t, ``updates`` those of P since it was computed afresh. A ticket keeps x_s - x_1.
-    Qiu, Esposito and Zhang 2025.
+    largest age A_t, ``updates`` those of P since it was recomputed. A ticket keeps x_s - x_1.
     """
 
     FIELDS = {
@@ -151,7 +159,7 @@ class DelayedONS(Method):
             y[i] = self.first[i] - y[i]
 
     def is_inside(self):
-        """Play y, and say so, if it is in the set; then projecting it changes nothing."""
+        """Play y if it is in the set, so that projecting it changes nothing; tell whether it is."""
         inside: cython.bint = True
         close = CLOSE * self.diameter
         self.base.domain.project(self.y, self.v)
@@ -162,10 +170,10 @@ class DelayedONS(Method):
         return inside
 
     def descend_to_leader(self):
-        """Minimise over the set by projected gradients, from the last play on.
+        """Minimise over the set by projected gradients, starting from the last play.
 
-        Momentum is that of Nesterov for a function between (lambda / 2) |x|^2 and (L / 2) |x|^2,
-        and ends where it points uphill. Each step is one product with M.
+        Momentum is that of Nesterov for a function between (lambda / 2) |x|^2 and (L / 2) |x|^2;
+        it is dropped when it points uphill. Each step is one product with M.
         """
         k, y, v, z = self.dim, self.y, self.v, self.z
         bend = self.ridge + self.beta * norm(self.m, k * k)  # no less than the largest
@@ -234,7 +242,7 @@ class VAW(Player):
 
     ``sums`` is b = sum of y_s z_s, ``matrix`` M the sum of z_s z_s', ``inverse`` (lambda I + M)^-1,
     ``ridge`` lambda_t, ``drift`` the sum of delta, ``widths`` that of the w_s of open tickets,
-    ``squares`` that of all w_s^2, ``updates`` those of the inverse since it was computed afresh. A
+    ``squares`` that of all w_s^2, ``updates`` those of the inverse since it was recomputed. A
     ticket keeps its features and its width. Row i of ``rows`` are the features of ticket first + i.
     """
 
@@ -256,11 +264,11 @@ class VAW(Player):
         self.take_rows(np.zeros((0, dim)), 0)
 
     def take_rows(self, rows, first):
-        """Take the features of coming tickets."""
+        """Set the features of the next tickets."""
         self.rows_array, self.first, self.rows = rows, first, floats_at(rows)
 
     def raise_ridge(self):
-        """Let lambda follow the drift; a new inverse also gives open tickets their widths anew."""
+        """Let lambda follow the drift; with a new inverse the widths of open tickets change."""
         k, ridge = self.dim, self.least + self.growth * self.drift
         if ridge <= self.ridge and self.updates < STALE:
             return
@@ -304,7 +312,7 @@ class VAW(Player):
         return self.tickets.number[entry]
 
     def end_waiting(self, entry):
-        """Count an arrival, and let its width go."""
+        """Count an arrival, and subtract its width."""
         self.widths = max(0.0, self.widths - self.tickets.record(entry)[self.dim])
         self.tickets.count_arrival(entry)
         if self.tickets.rounds == self.tickets.arrived:
@@ -329,7 +337,7 @@ class VAW(Player):
         return USED
 
     def cancel(self, ticket):
-        """Close a ticket whose label will never come; its features stay in A."""
+        """Close a ticket that will have no label; its features stay in A."""
         entry = self.tickets.locate(ticket)
         if entry < 0:
             return entry
@@ -351,12 +359,12 @@ class VAW(Player):
 
 
 class Regression(Learner):
-    """The events of a regression; ``belated.rivals.DelayedVAW`` adds guarantees and snapshots."""
+    """The events of a regression; ``belated.rivals.DelayedVAW`` adds bounds and snapshots."""
 
     __slots__ = ("_model", "forecast")
 
     def _predict_with(self, model, kind, forecast):
-        """Take a model; predictions are made by ``forecast``, a named tuple of ticket and value."""
+        """Set the model; ``forecast`` is the named tuple, of ticket and value, to return."""
         self._model, self.forecast = model, forecast
         self._begin(model, kind, (1,), False)
 
@@ -393,7 +401,7 @@ class Regression(Learner):
         return Learner.observe(self, ticket, label)
 
     def _refusal(self, status, ticket, where):
-        """Return the error for a refusal, in words of labels."""
+        """Return the error for a refusal, about labels."""
         if status == TOO_LARGE:
             return BadFeedback(
                 f"{where}the label of ticket {ticket} is beyond the magnitude "
@@ -403,14 +411,210 @@ class Regression(Learner):
         if status == BAD:
             return BadFeedback(
                 f"{where}the label of ticket {ticket} must be a number of at most {LARGEST:g}; "
-                "nothing has changed: send a right one, or cancel the ticket"
+                "nothing has changed: send another one, or cancel the ticket"
             )
         return Learner._refusal(self, status, ticket, where)
 
 
 def unusable(where, row):
-    """Return the error for features that nothing can be computed with."""
+    """Return the error for features that are too large or not finite."""
     return BadFeatures(
         f"{where}features must be finite, and their norm at most {LARGEST:g}, got "
         f"{np.array2string(row, threshold=8)}; nothing has changed"
     )
+
+
+# --- Copies of a learner -------------------------------------------------------------------------
+
+
+def seed_of(seed, number):
+    """Return the seed of a copy: another upper half for each."""
+    high = ((seed >> 32) + number * WEYL) & 0xFFFFFFFF
+    return seed & 0xFFFFFFFF | high << 32
+
+
+class Copies(Player):
+    """Copies of a player, made by ``make(seed, strict)``, none of which ever meets a delay.
+
+    A ticket keeps the number of the copy that played it. A copy whose answer is missing has exactly
+    one open ticket, its newest. ``grow`` makes copies, before anything changes. Events take the
+    interpreter lock, as they look copies up in a list.
+    """
+
+    FIELDS = {"newest_rate": NOT_NEGATIVE}
+
+    def __init__(self, make, seed, strict):
+        first: Player = make(seed, strict)
+        self.tickets, self.make, self.seed, self.copies = Tickets(1), make, seed, [first]
+        self.dim, self.play_size, self.answer_size = first.dim, first.play_size, first.answer_size
+        self.strict, self.newest_rate = strict, 0.0
+        self.has_user_parts = self.loses = False
+
+    @property
+    def rate(self):
+        """The newest step size of any copy."""
+        return self.newest_rate or None
+
+    def parts(self):
+        copies = {f"copy{number}": copy for number, copy in enumerate(self.copies)}
+        return {"tickets": self.tickets, **copies}
+
+    def components(self):
+        """Return the classes; all copies are alike."""
+        return {"class": type(self).__name__, "copy": self.copies[0].components()}
+
+    def grow(self):
+        """Make room for one more ticket, or one more copy."""
+        number = len(self.copies)
+        if not self.tickets.has_room():
+            self.tickets.grow()
+            return
+        copy = self.make(seed_of(self.seed, number), self.strict)
+        if number == len(self.copies):  # no other thread has made it meanwhile
+            self.copies.append(copy)
+            self.release(number)
+
+    def is_too_early(self):
+        """Tell whether the next play has to wait for an answer."""
+        return False
+
+    def take(self):
+        """Return the number of the copy that plays next; None if it has to be made first."""
+
+    def release(self, number):
+        """Note that a copy is free."""
+
+    def predict(self, x):
+        """Let a copy play."""
+        if self.is_too_early():
+            return OUT_OF_ORDER
+        if not self.tickets.has_room():
+            return FULL
+        number = self.take()
+        if number is None:
+            return FULL
+        copy: Player = self.copies[number]
+        entry: cython.longlong = self.tickets.open_next()
+        self.tickets.record(entry)[0] = number
+        copy.predict(x)
+        return self.tickets.number[entry]
+
+    def observe(self, ticket, answer):
+        """Pass an answer to the copy that played."""
+        entry: cython.longlong = self.tickets.locate(ticket)
+        if entry < 0:
+            return entry
+        number = int(self.tickets.record(entry)[0])
+        copy: Player = self.copies[number]
+        excess: cython.longlong = copy.tickets.excess
+        status: cython.longlong = copy.observe(copy.tickets.rounds - 1, answer)
+        if status >= 0:
+            self.tickets.excess += copy.tickets.excess - excess
+            self.tickets.count_arrival(entry)
+            self.tickets.close(entry)
+            self.newest_rate = copy.rate or 0.0
+            self.release(number)
+        return status
+
+    def cancel(self, ticket):
+        """Cancel the ticket of the copy that played."""
+        entry: cython.longlong = self.tickets.locate(ticket)
+        if entry < 0:
+            return entry
+        number = int(self.tickets.record(entry)[0])
+        copy: Player = self.copies[number]
+        copy.cancel(copy.tickets.rounds - 1)
+        self.tickets.count_arrival(entry)
+        self.tickets.cancel(entry)
+        self.newest_rate = copy.rate or 0.0
+        self.release(number)
+        return USED
+
+    def restore(self, state):
+        """Make as many copies as the state has, and restore them."""
+        count = count_copies(state)
+        self.copies = [self.make(seed_of(self.seed, i), self.strict) for i in range(count)]
+        Component.restore(self, state)
+
+    def check(self, state):
+        """Check all copies, and that exactly the copies with an open ticket miss an answer."""
+        count, busy = count_copies(state), []
+        others = {f"copy{number}" for number in range(1, count)}
+        own = {name: value for name, value in state.items() if name.partition(".")[0] not in others}
+        copies = {name.partition(".")[0] for name in state if name.startswith("copy")}
+        demand(copies == {f"copy{number}" for number in range(count)}, "copies")
+        for number in range(count):
+            part = section(state, f"copy{number}")
+            self.copies[0].check(part)
+            waiting = part["tickets.rounds"] - part["tickets.arrived"]
+            demand(waiting in (0, 1), "the tickets of a copy")
+            busy += [number] * waiting
+        Component.check(self, own)
+        is_open = own["tickets.seen"] >= 0
+        playing = own["tickets.records"][is_open, 0]
+        demand(np.array_equal(np.sort(playing), busy), "copies with open tickets")
+        self.check_turns(own["tickets.number"][is_open], playing, own["tickets.rounds"], count)
+
+    def check_turns(self, tickets, playing, rounds, count):
+        """Demand that these copies, of ``count``, can have played the open tickets."""
+
+
+def count_copies(state):
+    """Return how many copies a state has."""
+    return sum(name.startswith("copy") and name.endswith(".tickets.rounds") for name in state)
+
+
+class BOLD(Copies):
+    """The copy that was freed last plays; if none is free, one more is made."""
+
+    def __init__(self, make, seed, strict):
+        Copies.__init__(self, make, seed, strict)
+        self.idle = [0]
+
+    def take(self):
+        return self.idle.pop() if self.idle else None
+
+    def release(self, number):
+        self.idle.append(number)
+
+    def state(self):
+        """Add the free copies, in the order in which they were freed."""
+        return {**Copies.state(self), "idle": np.array(self.idle, dtype=np.int64)}
+
+    def restore(self, state):
+        """Restore the free copies, too."""
+        Copies.restore(self, {name: value for name, value in state.items() if name != "idle"})
+        self.idle = state["idle"].tolist()
+
+    def check(self, state):
+        """Demand that every copy has an open ticket or is free."""
+        idle = state.get("idle")
+        fits = isinstance(idle, np.ndarray) and idle.dtype == np.int64 and idle.ndim == 1
+        demand(fits, "free copies")
+        Copies.check(self, {name: value for name, value in state.items() if name != "idle"})
+        is_open = state["tickets.seen"] >= 0
+        copies = np.sort([*state["tickets.records"][is_open, 0], *idle])
+        demand(np.array_equal(copies, np.arange(count_copies(state))), "free copies")
+
+
+class WeinbergerOrdentlich(Copies):
+    """Copy t mod n plays ticket t, after the answer to its last ticket; n = ``most``."""
+
+    def __init__(self, make, seed, strict, most):
+        Copies.__init__(self, make, seed, strict)
+        self.most = most
+
+    def is_too_early(self):
+        number = self.tickets.rounds % self.most
+        if number >= len(self.copies):
+            return False
+        copy: Player = self.copies[number]
+        return copy.tickets.rounds > copy.tickets.arrived
+
+    def take(self):
+        number = self.tickets.rounds % self.most
+        return number if number < len(self.copies) else None
+
+    def check_turns(self, tickets, playing, rounds, count):
+        demand((tickets % self.most == playing).all(), "the copies that played")
+        demand(max(1, min(rounds, self.most)) <= count <= self.most, "copies")

@@ -1,16 +1,15 @@
-"""Published methods that run copies of a learner, each of which never meets a delay."""
+"""Rivals that run copies of a learner, each of which never meets a delay."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from belated import rates
 from belated.bases import OMD, Base
 from belated.bounds import Bound
-from belated.core import rival_copies as core
+from belated.core import rival_matrices as core
 from belated.domains import Domain
 from belated.errors import SpecError
 from belated.learner.compose import compose
@@ -26,11 +25,8 @@ _FEEDBACK: dict[type[Reduction], AnswerKind] = {
 }
 
 
-@dataclass(frozen=True, repr=False)
-class CopyingRival(Rival):
-    """A rival that runs copies of ``base``, one of our own learners on a built-in set."""
-
-    memory = "copies of the base"
+class Copying(Rival, abstract=True):
+    """A rival that runs copies of ``base``, a learner of this library on a built-in set."""
 
     base: Reduction
 
@@ -41,7 +37,7 @@ class CopyingRival(Rival):
 
     @property
     def feedback(self) -> AnswerKind:
-        """What an answer is: what the base takes."""
+        """The kind of its answers: that of the base."""
         return _FEEDBACK[type(self.base)]
 
     @property
@@ -51,7 +47,6 @@ class CopyingRival(Rival):
         return inside
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be copied."""
         base: Any = self.base
         if type(base) not in _FEEDBACK:
             name = base.kind if isinstance(base, Spec) else repr(base)
@@ -64,13 +59,13 @@ class CopyingRival(Rival):
             )
         super().__post_init__()
 
-    def shared_bound(self, timeline: Timeline, copies: int) -> Bound | None:
-        """Return m Reg(T / m) for m copies, where the regret of the base without delay is known.
+    def _shared_bound(self, timeline: Timeline, copies: int) -> Bound | None:
+        """Return m Reg(T / m) for m copies, if the regret of the base without delay is known.
 
-        That is P-FTRL and OMD; no theorem is about dual averaging, nor about the entropy mirror
-        under a strongly convex rate. For gradients Reg(T) is (a + 1 / 2a) G D sqrt(T) under
-        ``rates.DelayAdaptive`` with scale a, (a + 1 / a) G D sqrt(T / 2) under ``rates.Tight`` with
-        scale a, and (G^2 / (2 lambda)) (1 + ln T) under ``rates.StronglyConvex``.
+        That is so for P-FTRL and OMD, except for the entropy mirror under a strongly convex rate.
+        For gradients Reg(T) is (a + 1 / 2a) G D sqrt(T) under ``rates.DelayAdaptive`` with scale a,
+        (a + 1 / a) G D sqrt(T / 2) under ``rates.Tight`` with scale a, and
+        (G^2 / (2 lambda)) (1 + ln T) under ``rates.StronglyConvex``.
         """
         rate, rounds = self._inside.rate, timeline.rounds
         if not isinstance(self.base, FirstOrder) or rate.lipschitz is None or rounds == 0:
@@ -96,25 +91,18 @@ class CopyingRival(Rival):
         return self._bound(alone, total - alone, trivial=trivial)
 
 
-@dataclass(frozen=True, repr=False)
-class BOLD(CopyingRival, module="rivals"):
+class BOLD(Copying):
     """Black-box online learning under delayed feedback.
 
     A copy of ``base`` plays a round and waits for its answer; meanwhile other copies play. A new
-    copy is made only when all wait, so there are sigma_max + 1 of them in the end. Among those
-    that are free, the one freed last plays, which concentrates the answers in few copies.
+    copy is made only if all wait, so there are sigma_max + 1 of them in the end. Of the free
+    copies, the one freed last plays, which concentrates the answers in few copies.
 
     ``base`` is FirstOrder, OnePoint or TwoPoint over PFTRL or OMD; it should not need a horizon,
-    as nobody knows how many rounds a copy will get. Copies explore independently; without delay the
-    first one plays alone, as the base would.
-
-    Guarantee: (sigma_max + 1) Reg(T / (sigma_max + 1)) for a base with concave regret Reg; over
-    gradient steps with rates.DelayAdaptive 1.5 G D sqrt((sigma_max + 1) T).
-    Reference: Joulani, Gyorgy and Szepesvari, "Online learning under delayed feedback", ICML 2013.
-
-    >>> from belated import OMD, Ball, FirstOrder, rates
-    >>> BOLD(FirstOrder(OMD(Ball(3), rates.DelayAdaptive(1.0)))).feedback
-    'gradient'
+    as the number of rounds of a copy is not known in advance. Copies explore independently; without
+    delay the first one plays alone, as the base would. The guarantee is for a base with concave
+    regret Reg; over gradient steps with rates.DelayAdaptive it is
+    1.5 G D sqrt((sigma_max + 1) T).
     """
 
     reference = "Joulani, Gyorgy and Szepesvari 2013"
@@ -122,34 +110,24 @@ class BOLD(CopyingRival, module="rivals"):
     guarantee = "(sigma_max + 1) Reg(T / (sigma_max + 1))"
     order = "any order; a lost answer is lost to its copy only"
 
-    def player(self, seed: int, strict: bool) -> core.BOLD:
-        """Return what plays."""
+    def player(self, seed: int, strict: bool) -> Any:
+        """Return a new player of this method."""
         return core.BOLD(partial(compose, self.base), seed, strict)
 
     def _guaranteed(self, timeline: Timeline) -> Bound | None:
-        """(sigma_max + 1) Reg(T / (sigma_max + 1)), where Reg is known."""
-        return self.shared_bound(timeline, timeline.max_backlog + 1)
+        return self._shared_bound(timeline, timeline.max_backlog + 1)
 
 
-@dataclass(frozen=True, repr=False)
-class WeinbergerOrdentlich(CopyingRival, module="rivals"):
-    """Round t is played by copy t mod (d + 1) of a learner; no answer takes longer than d rounds.
+class WeinbergerOrdentlich(Copying):
+    """Copy t mod (d + 1) of a learner plays round t; no answer may be later than d = ``delay``.
 
-    A copy plays again d + 1 rounds later, when its answer is in, so it never meets a delay.
+    A copy plays again d + 1 rounds later, after its answer, so it never meets a delay. Answers may
+    come earlier, in any order, so any d that no delay exceeds will do; a prediction is refused
+    while the copy that plays next waits for its answer.
+
     ``base`` is FirstOrder, OnePoint or TwoPoint over PFTRL or OMD. Copies explore independently;
-    with d = 0 there is one copy, which plays as the base would.
-
-    Answers that come earlier, in any order, do no harm, so any d that no delay exceeds will do; a
-    prediction is refused while the copy whose turn it is still waits.
-
-    Guarantee: (d + 1) Reg(T / (d + 1)) for a base with concave regret Reg; over gradient steps with
-    rates.DelayAdaptive 1.5 G D sqrt((d + 1) T).
-    Reference: Weinberger and Ordentlich, "On delayed prediction of individual sequences", IEEE
-    Transactions on Information Theory 2002.
-
-    >>> from belated import OMD, Ball, FirstOrder, rates
-    >>> WeinbergerOrdentlich(FirstOrder(OMD(Ball(3), rates.Tight(1.0))), delay=4).feedback
-    'gradient'
+    with d = 0 there is one copy, which plays as the base would. The guarantee is for a base with
+    concave regret Reg; over gradient steps with rates.DelayAdaptive it is 1.5 G D sqrt((d + 1) T).
     """
 
     title = "Weinberger-Ordentlich"
@@ -160,12 +138,11 @@ class WeinbergerOrdentlich(CopyingRival, module="rivals"):
 
     delay: int | None = None
 
-    def player(self, seed: int, strict: bool) -> core.WeinbergerOrdentlich:
-        """Return what plays."""
+    def player(self, seed: int, strict: bool) -> Any:
+        """Return a new player of this method."""
         copies = self._fact("delay") + 1
         return core.WeinbergerOrdentlich(partial(compose, self.base), seed, strict, copies)
 
     def _guaranteed(self, timeline: Timeline) -> Bound | None:
-        """(d + 1) Reg(T / (d + 1)) for the delay d that it was told, where Reg is known."""
         delay = self._fact("delay")
-        return None if timeline.max_delay > delay else self.shared_bound(timeline, delay + 1)
+        return None if timeline.max_delay > delay else self._shared_bound(timeline, delay + 1)
