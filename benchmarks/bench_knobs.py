@@ -8,16 +8,12 @@ afterwards. What has no floor is measured against its target.
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from itertools import count
 from math import exp, inf, log
-from tempfile import TemporaryDirectory
 from time import process_time
 
 import numpy as np
@@ -61,9 +57,8 @@ def main() -> Iterator[Result]:
         yield _result(f"knobs, {world}", mean[world], target, "regret", f"{SEEDS} seeds")
     yield from _in_drawn_worlds()
     yield _long()
-    yield _round(2, 15.0)
-    yield _round(8, 60.0)
-    yield _compiling()
+    yield _round(2, 12.0)
+    yield _round(8, 50.0)
 
 
 @cache
@@ -177,17 +172,3 @@ def _round(knobs: int, target: float, rounds: int = 3000, repeats: int = 5) -> R
     best = float(np.median(took))
     spread = (max(took) - min(took)) / 2.0 / best
     return Result(f"knobs, a round, {knobs} knobs", best, target, best, 1.0, "us", spread)
-
-
-def _compiling() -> Result:
-    """Count the processor seconds until the first knobs are ready, with an empty cache."""
-    code = (
-        "import json, time, belated as bl; t = time.process_time(); k = bl.Knobs({'x': (0, 1)}); "
-        "k.observe(k.predict().ticket, 1.0); print(json.dumps(time.process_time() - t))"
-    )
-    with TemporaryDirectory() as empty:
-        environment = {**os.environ, "NUMBA_CACHE_DIR": empty, "NUMBA_DISABLE_JIT": "0"}
-        done = subprocess.run(
-            [sys.executable, "-c", code], env=environment, check=True, capture_output=True
-        )
-    return _result("knobs, compiling", float(json.loads(done.stdout)), 4.0, "cpu s")

@@ -234,13 +234,12 @@ def live_chooser(chooser: bl.Chooser) -> list[float]:
 def live_knobs(knobs: bl.Knobs) -> list[float]:
     """Live for a few events; return all settings."""
     plays: list[float] = []
-    times: dict[str, Any] = (
-        {"at": 2e9} if knobs._memory.has_clock or knobs.settings.needs_times else {}
-    )
+    is_timed = knobs.settings.deadline is not None and knobs._tuner.has_times
+    times: dict[str, Any] = {"at": 2e9} if is_timed or knobs.settings.needs_times else {}
     for step in range(6):
         with contextlib.suppress(BelatedError):
             plays += [float(value) for value in knobs.predict(**times).setting.values()]
-        _answer(knobs, step, (*knobs._memory.entries[:, 0].tolist(),))
+        _answer(knobs, step, (*sorted(knobs._tuner.tickets.answerable()),))
     knobs.best()
     knobs.report()
     knobs.snapshot()

@@ -207,7 +207,7 @@ def test_warm_compiles_and_says_where(
 
 def test_warm_covers_every_loss() -> None:
     names = [name for name, _ in warm._common()]
-    assert len(names) == len(set(names)) == len(LOSSES) + 2  # a chooser, knobs
+    assert len(names) == len(set(names)) == len(LOSSES) + 1  # a chooser
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

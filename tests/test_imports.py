@@ -51,7 +51,7 @@ assert repr(specs[0]) and specs[0].learner.base.domain.diameter == 4.0
 
 def test_engines_are_loaded_when_named(python: Python) -> None:
     assert "numba" in loaded_by(python, "import belated; belated.LinearModel")
-    for name in ("Learner", "Counters", "bounds"):
+    for name in ("Learner", "Counters", "bounds", "Knobs"):
         assert "numba" not in loaded_by(python, f"import belated; belated.{name}.__doc__")
     timeline = loaded_by(python, "import belated; belated.Timeline")
     assert "numpy" in timeline

@@ -15,7 +15,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import belated as bl
-from belated import sealed
 from belated.errors import (
     AlreadyObserved,
     BadFeatures,
@@ -25,12 +24,10 @@ from belated.errors import (
     SpecError,
     UnknownTicket,
 )
-from belated.kernels.knobs import layout as L
-from belated.kernels.memory import PARTS
-from belated.kernels.slots import ints as N
 from belated.knobs import Knobs
 from belated.ranges import Span
 from conftest import Python
+from sealing import arrays_of, header_of, rewritten, with_arrays
 
 ONE = {"x": (-1.0, 1.0)}
 THREE = {"price": (10, 200), "timeout": bl.ranges.Log(0.1, 5.0), "retries": bl.ranges.Int(0, 6)}
@@ -167,11 +164,11 @@ def test_rounding_is_no_unit(first: float, noise: float) -> None:
         knobs.revise(1, 1.0)
     for t in range(10):
         knobs.observe(t, 1.0 + noise * (t % 3))
-    assert knobs._memory.number(L.UNIT) == 0.0
-    assert knobs._memory.number(L.FED) == 4.0
+    assert knobs._tuner.answers.unit == 0.0
+    assert knobs._tuner.answers.equal == 4
     for t in range(10, 18):
         knobs.observe(t, 1.0 + t % 2)
-    assert 0.1 < knobs._memory.number(L.UNIT) < 1.0
+    assert 0.1 < knobs._tuner.answers.unit < 1.0
     assert 0.5 < knobs.expect({"x": 0.0}).cost < 2.5
 
 
@@ -184,13 +181,13 @@ def test_one_large_cost_among_the_first_is_no_unit() -> None:
             ticket, setting = knobs.predict()
             cost = 1.0 + (setting["x"] - 0.4) ** 2 + 0.1 * rng.normal()
             knobs.observe(ticket, huge if t == at else cost)
-        assert 0.01 < knobs._memory.number(L.UNIT) < 1.0
+        assert 0.01 < knobs._tuner.answers.unit < 1.0
         assert knobs.best()["x"] == pytest.approx(0.4, abs=0.25)
         assert knobs.report().tamed >= 1
     knobs = Knobs(ONE)
     for t in range(7):
         knobs.observe(knobs.predict().ticket, 100.0 if t == 2 else 0.0)
-    assert 30.0 < knobs._memory.number(L.UNIT) < 40.0
+    assert 30.0 < knobs._tuner.answers.unit < 40.0
 
 
 def test_a_huge_first_cost_is_not_lost() -> None:
@@ -202,14 +199,12 @@ def test_a_huge_first_cost_is_not_lost() -> None:
     knobs.revise(39, 0.0)
     for t in range(1, 20):
         knobs.observe(t, 0.0 if t < 3 else 1.0 + t % 2)
-    memory = knobs._memory
-    assert 0.3 < memory.number(L.UNIT) < 1.5
-    history = memory.history.reshape(-1, 2)
-    assert history[:, 0].sum() == 20.0
-    assert (history[:, 0] * history[:, 1]).sum() == pytest.approx(1e20)
-    means = memory.f[[L.OF_ARM + 1, L.OF_ARM + 3]]
-    counts = memory.f[[L.OF_ARM, L.OF_ARM + 2]]
-    assert float(means @ counts) == pytest.approx(1e20)
+    tuner = knobs._tuner
+    assert 0.3 < tuner.answers.unit < 1.5
+    history, comparison = tuner.history, tuner.comparison
+    assert history.answers.sum() == 20
+    assert (history.answers * history.means).sum() == pytest.approx(1e20)
+    assert float(comparison.answers @ comparison.means) == pytest.approx(1e20)
     knobs.observe(39, 0.0)
     assert knobs.report().corrected == 0
     assert Knobs.restore(knobs.snapshot()).snapshot() == knobs.snapshot()
@@ -219,16 +214,16 @@ def test_a_long_silence_is_followed_by_costs_as_if_nothing_had_been() -> None:
     """Millions of rounds without a cost: what has a window forgot everything, and learns on."""
     knobs = Knobs(ONE)
     follow(knobs, life(12), costs_of(12))
+    models = knobs._tuner.models
     for gap in (700 * 600, 5_000_000):
-        knobs._memory.f[L.LATEST] -= gap
-        knobs._memory.f[L.ORIGIN + 1 : L.ORIGIN + L.WINDOWS] -= gap
+        models.latest -= gap
+        models.origins[1:] -= gap
         for cost in (1.0, 0.5, 1e12):
             knobs.observe(knobs.predict().ticket, cost)
-        assert knobs._memory.views.weights.sum() == pytest.approx(1.0)
+        assert models.weights.sum() == pytest.approx(1.0)
         assert math.isfinite(knobs.expect({"x": 0.3}).cost)
         assert -1.0 <= knobs.best()["x"] <= 1.0
-    views = knobs._memory.views
-    for part in (views.weights, views.a, views.b, views.factor, views.whitened):
+    for part in (models.weights, models.a, models.b, models.factor, models.whitened):
         assert np.isfinite(part).all()
 
 
@@ -262,7 +257,7 @@ more = {"holdout": 0.2, "context": {"a": (0, 1)}, "constraints": [{"price": 1, "
 for ranges, more in ((here.ONE, {}), (here.THREE, more)):
     knobs = Knobs(ranges, seed=3, **more)
     here.follow(knobs, here.life(60), here.costs_of(60))
-    if not more:  # constraints are a code of their own, and whole logs of them one entry more
+    if not more:
         run = Knobs(ranges, seed=3)
         run.run(here.life(60), here.costs_of(60))
         assert run.snapshot() == knobs.snapshot()
@@ -282,7 +277,7 @@ print(json.dumps(found))
 def test_compiled_is_interpreted_bit_for_bit(python: Python) -> None:
     """The same snapshots and reports with and without a compiler."""
     compiled = json.loads(python("-c", DIGESTS))
-    assert json.loads(python("-c", DIGESTS, NUMBA_DISABLE_JIT="1")) == compiled
+    assert json.loads(python("-c", DIGESTS, BELATED_INTERPRETED="1")) == compiled
 
 
 @settings(max_examples=3, deadline=None)
@@ -306,10 +301,10 @@ def test_everything_that_is_drawn_belongs_to_seed_and_ticket() -> None:
     assert follow(Knobs(ONE, seed=9).fresh(seed=1), events, costs) == first
 
 
-def test_an_open_ticket_takes_at_most_100_bytes() -> None:
+def test_an_open_ticket_takes_at_most_104_bytes() -> None:
     """With eight knobs: an entry of the table, and what is kept beside it."""
     knobs = Knobs({f"knob {i}": (0, 1) for i in range(8)})
-    assert 8 * (2 + int(knobs._memory.n[N.KEEP])) <= 100
+    assert 8 * (2 + knobs._tuner.tickets.width) <= 104
 
 
 # --- Tickets -------------------------------------------------------------------------------------
@@ -362,7 +357,7 @@ def test_a_cost_that_is_revised_ends_where_the_last_word_is() -> None:
     order = list(range(4, 40)) + list(range(4))
     for t in order:
         plain.observe(t, t % 5)
-    mine, theirs = revised._memory.views, plain._memory.views
+    mine, theirs = revised._tuner.models, plain._tuner.models
     assert np.allclose(mine.a, theirs.a, atol=1e-9)
     assert np.allclose(mine.b, theirs.b, atol=1e-9)
     assert revised.report().corrected == 9
@@ -384,7 +379,7 @@ def test_nothing_now_and_the_sale_later() -> None:
     assert report.noise is not None
     assert 25.0 < report.noise < 70.0
     assert 50.0 < report.best["price"] < 110.0
-    assert knobs._memory.number(L.PROVISIONAL) == 30.0
+    assert knobs._tuner.models.provisional == 30
 
 
 def test_deadlines_close_tickets_and_silence_is_their_cost() -> None:
@@ -401,8 +396,8 @@ def test_deadlines_close_tickets_and_silence_is_their_cost() -> None:
     assert silent.report().skipped == 0
     assert plain.report().settled == 0
     assert plain.report().skipped == 10
-    assert silent._memory.number(L.UNIT) > 0.0
-    assert plain._memory.number(L.UNIT) == 0.0
+    assert silent._tuner.answers.unit > 0.0
+    assert plain._tuner.answers.unit == 0.0
     with pytest.raises(SpecError, match="deadline"):
         Knobs(ONE, silence=1.0)
 
@@ -476,48 +471,81 @@ def test_files_pickles_and_copies(tmp_path: Path) -> None:
         Knobs.load(tmp_path / "knobs")
 
 
-def test_snapshots_that_nothing_can_have_come_to_are_refused() -> None:
+def forged(knobs: Knobs, name: str, value: Any, place: Any = ...) -> bytes:
+    """Return a snapshot with another number somewhere."""
+    blob = knobs.snapshot()
+    if place is ...:
+        state = header_of(blob)["about"]["state"]
+        return rewritten(blob, {"state": {**state, name: value}})
+    array = arrays_of(blob)[name]
+    array[place] = value
+    return with_arrays(blob, {name: array})
+
+
+WRONG: dict[str, tuple[Any, ...]] = {
+    "answers.waiting": (3,),
+    "answers.unit": (-1.0,),
+    "answers.equal": (99,),
+    "answers.costs": (1.0, 0),
+    "mode": (4,),
+    "arm": (-1,),
+    "is_fresh": (2,),
+    "models.count": (10**6,),
+    "models.squares": (-1.0,),
+    "models.latest": (31,),
+    "models.provisional": (99,),
+    "models.origins": (99, 1),
+    "models.weights": (2.0, 0),
+    "models.noise": (0.0, 0),
+    "models.factor": (0.0, (0, 0)),
+    "models.a": (math.nan, (0, 0)),
+    "models.numbers": (5, 0),
+    "models.blocks": (-1.0, (0, 0)),
+    "sampler.last": (2.0, 0),
+    "history.length": (17,),
+    "history.answers": (1, (60, 0)),
+    "comparison.compared": (7,),
+    "comparison.alarmed": (1,),
+    "comparison.first": (31,),
+    "tickets.held": (1,),
+    "settled": (1.5,),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_snapshots_that_nothing_can_have_come_to_are_refused(name: str) -> None:
     """A wrong number anywhere is refused, or harmless."""
-    knobs = Knobs(ONE)
+    knobs = Knobs(ONE, deadline=50)
     follow(knobs, life(30), costs_of(30))
-    about, parts = sealed.unseal("Knobs", knobs.snapshot(), PARTS)
-    views, f = knobs._memory.views, knobs._memory.f
+    Knobs.restore(knobs.snapshot())
+    with pytest.raises(SnapshotError):
+        Knobs.restore(forged(knobs, name, *WRONG[name]))
 
-    def at(part: str) -> int:
-        first = getattr(views, part).__array_interface__["data"][0]
-        return int(first - f.__array_interface__["data"][0]) // 8
 
-    wrong = {
-        L.FILLED: 3.0,
-        L.MODE: 4.0,
-        L.HOLD: 2.0,
-        L.COUNT: 1e6,
-        L.UNIT: -1.0,
-        L.SQUARES: -1.0,
-        L.LATEST: 31.0,
-        L.ORIGIN + 1: 99.0,
-        at("start"): 0.5,
-        at("last"): 2.0,
-        at("table"): 0.0,
-        at("prior"): 0.0,
-        at("weights"): 2.0,
-        at("noise"): 0.0,
-        at("factor"): 0.0,
-        at("a"): math.nan,
-        at("blocks"): 5.0,
-    }
-    for slot, value in wrong.items():
-        forged = {name: array.copy() for name, array in parts.items()}
-        forged["f"][slot] = value
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [(0, 0.5), (1, 3.0), (2, 1.0), (3, -1.5), (3, 1e-9), (3, math.nan), (4, 5.0), (4, 0.5)],
+)
+def test_records_that_no_ticket_can_have_are_refused(column: int, value: float) -> None:
+    """Costs without one, places that settings cannot have, arms that there are not."""
+    knobs = Knobs(ONE, holdout=0.3)
+    follow(knobs, life(30), costs_of(30))
+    with pytest.raises(SnapshotError):
+        Knobs.restore(forged(knobs, "tickets.records", value, (0, column)))
+
+
+def test_snapshots_without_a_part_are_refused() -> None:
+    """Settings, a field or an array that is missing, or that is there twice."""
+    blob = Knobs(ONE).snapshot()
+    state = header_of(blob)["about"]["state"]
+    fewer = {name: value for name, value in state.items() if name != "models.count"}
+    twice = {**state, "models.a": 1.0}
+    wrong: list[dict[str, Any]] = [{"settings": {}}, {"state": fewer}, {"state": twice}]
+    for changes in wrong:
         with pytest.raises(SnapshotError):
-            Knobs.restore(sealed.seal("Knobs", about, forged))
-    for slot, value in ((L.ITS_ARM, 5.0), (L.OF_TICKET, -1.0), (L.OF_TICKET, 1e300)):
-        forged = {name: array.copy() for name, array in parts.items()}
-        forged["records"][0, slot] = value
-        with pytest.raises(SnapshotError):
-            Knobs.restore(sealed.seal("Knobs", about, forged))
-    with pytest.raises(SnapshotError, match="cannot be read"):
-        Knobs.restore(sealed.seal("Knobs", {**about, "settings": {}}, parts))
+            Knobs.restore(rewritten(blob, changes))
+    with pytest.raises(SnapshotError):
+        Knobs.restore(with_arrays(blob, {"models.b": np.zeros((6, 3))}))
 
 
 # --- Settings ------------------------------------------------------------------------------------
@@ -602,7 +630,7 @@ def test_a_closed_ticket_is_corrected_by_what_was_learned_of_it() -> None:
     knobs.cancel(1)
     for t in range(2, 22):
         knobs.observe(t, 1.0 + t % 2)
-    assert knobs._memory.number(L.UNIT) > 0.0
+    assert knobs._tuner.answers.unit > 0.0
     assert 0.5 < knobs.expect({"x": 0.5}).cost < 2.5
 
 

@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 
 import belated as bl
 from belated.errors import ClockError, SnapshotError, SpecError, UnknownTicket
-from belated.kernels.slots import ints as N
 from belated.knobs import Knobs
-from belated.knobs.memory import KnobsMemory
 from conftest import examples
+from test_knobs import forged
 
 ONE = {"x": (-1.0, 1.0)}
 Happening = tuple[str, int, float, float]
@@ -113,7 +112,7 @@ def test_deadlines_are_those_of_the_slow_version(
     knobs, slow = Knobs(ONE, deadline=deadline, silence=silence), Slow(deadline, silence)
     for event in lives(40, seed):
         assert happen(knobs, *event) == slow.happen(*event)
-        assert knobs._memory.answerable() == {*slow.due, *slow.gone}
+        assert knobs._tuner.tickets.answerable() == {*slow.due, *slow.gone}
         assert knobs.open == len(slow.due)
     report = knobs.report()
     assert (report.settled, report.skipped) == (slow.settled, slow.skipped)
@@ -205,7 +204,7 @@ def test_many_tickets_past_their_time_are_forgotten_at_last() -> None:
     knobs = Knobs(ONE, deadline="1s")
     for t in range(1100):
         knobs.predict(at=float(10 * t))
-    assert int(knobs._memory.n[N.GHOSTS]) == 900
+    assert knobs._tuner.tickets.expired == 900
     assert happen(knobs, "observe", 3, 1.0, 0.0) is KeyError
     assert happen(knobs, "observe", 700, 1.0, 0.0) is False
     assert knobs.report().skipped == 1099
@@ -216,27 +215,17 @@ def test_forged_clocks_are_refused() -> None:
     knobs = Knobs(ONE, deadline="10s")
     for t in range(5):
         knobs.predict(at=float(t))
-    memory, told = knobs._memory, knobs.settings
-
-    def forged(**changes: Any) -> dict[str, Any]:
-        parts = {name: array.copy() for name, array in memory.parts().items()}
-        for name, (where, value) in changes.items():
-            parts[name][where] = value
-        return parts
-
-    KnobsMemory.restored(told, forged())
-    for changes in (
-        {"f": (-1, 99.0)},
-        {"f": (-1, math.nan)},
-        {"f": (-2, 11.0)},
-        {"n": (N.HAS_TIMES, 0)},
-        {"n": (N.HAS_TIMES, 7)},
-        {"n": (N.PATIENCE, -1)},
-        {"records": ((0, -1), 13.5)},
-        {"records": ((4, -1), 99.0)},
+    Knobs.restore(knobs.snapshot())
+    for wrong in (
+        ("now", 99.0),
+        ("now", math.nan),
+        ("kind_of_times", 0),
+        ("kind_of_times", 7),
+        ("tickets.records", 13.5, (0, -1)),
+        ("tickets.records", 99.0, (4, -1)),
     ):
         with pytest.raises(SnapshotError):
-            KnobsMemory.restored(told, forged(**changes))
+            Knobs.restore(forged(knobs, *wrong))
 
 
 def test_a_store_logs_times_so_that_deadlines_come_true_again(tmp_path: Path) -> None:

@@ -14,13 +14,11 @@ from hypothesis import strategies as st
 
 import belated as bl
 from belated.errors import SnapshotError, SpecError
-from belated.kernels.knobs import layout as L
-from belated.kernels.knobs.views import python_views
 from belated.knobs import Knobs
 from belated.knobs.constraints import holds
-from belated.knobs.memory import KnobsMemory
 from conftest import examples
 from naive_knobs import features, least_allowed
+from test_knobs import forged
 
 RANGES: dict[str, Any] = {"low": (0, 50), "high": (-10, 100), "n": bl.ranges.Int(0, 9)}
 NAMES = ("low", "high")
@@ -151,13 +149,10 @@ def _believing(coefficients: Any, constraints: Any, start: Any, is_rough: bool =
             {**dict(zip(names, row[:-1], strict=True)), "at_most": row[-1]} for row in constraints
         ],
     )
-    memory = knobs._memory
-    memory.f[L.UNIT], memory.f[L.COUNT] = 1.0, 1e6
-    views, sizes = memory.views, memory.sizes
-    views.weights[int(is_rough)] = 2.0
-    rows = np.arange(sizes.most)
-    views.factor[rows * (2 * sizes.most - rows + 1) // 2] = 1.0  # U = I, so that theta = w
-    views.whitened[: len(coefficients)] = coefficients
+    knobs._tuner.answers.unit, models = 1.0, knobs._tuner.models  # U = I, so that theta = w
+    models.count = 10**6
+    models.weights[int(is_rough)] = 2.0
+    models.whitened[0, : len(coefficients)] = coefficients
     return knobs
 
 
@@ -297,9 +292,7 @@ def test_what_was_played_in_spite_of_a_constraint_is_learned_as_it_was() -> None
     ticket, _ = knobs.predict()
     knobs.played(ticket, {"a": 8, "b": 6, "n": 7})
     knobs.revise(ticket, 5.0)
-    memory = knobs._memory
-    waiting = memory.views.buffer[L.OF_ANSWER : L.OF_ANSWER + 3]
-    assert waiting.tolist() == [1.0, 0.5, 0.75]
+    assert knobs._tuner.answers.places[0].tolist() == [1.0, 0.5, 0.75]
     ticket, setting = knobs.predict()
     assert setting["a"] == pytest.approx(5.0, abs=0.09)
     assert setting["b"] == pytest.approx(3.0, abs=0.09)
@@ -358,11 +351,6 @@ def test_a_forged_last_play_is_refused() -> None:
     """One that the constraints do not allow."""
     knobs = Knobs({"x": (0, 1), "y": (0, 1)}, constraints=[{"x": 1, "y": 1, "at_most": 1.5}])
     knobs.predict()
-    parts = {name: array.copy() for name, array in knobs._memory.parts().items()}
-    python_views(parts["f"], parts["n"]).last[:] = 0.9
+    Knobs.restore(knobs.snapshot())
     with pytest.raises(SnapshotError, match="last play"):
-        KnobsMemory.restored(knobs.settings, parts)
-    parts = {name: array.copy() for name, array in knobs._memory.parts().items()}
-    parts["f"][-1] += 1.0
-    with pytest.raises(SnapshotError, match="settings"):
-        KnobsMemory.restored(knobs.settings, parts)
+        Knobs.restore(forged(knobs, "sampler.last", 0.9, slice(None)))

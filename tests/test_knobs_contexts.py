@@ -38,7 +38,7 @@ def lived(rounds: int = 60) -> tuple[Knobs, list[np.ndarray]]:
 def test_reports_are_means_over_the_contexts_that_came() -> None:
     """Means and deviations are those of what was heard; and so is what is expected of a setting."""
     knobs, came = lived()
-    means, deviations = knobs._memory.contexts()
+    means, deviations = knobs._tuner.models.contexts()
     assert means == pytest.approx(np.mean(came, axis=0), abs=1e-6)
     assert deviations == pytest.approx(np.std(came, axis=0), abs=1e-6)
     report = knobs.report()

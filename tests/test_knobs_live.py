@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 
 import belated as bl
-from belated.kernels.knobs import holdout as comparison
-from belated.kernels.knobs import layout as L
+from belated.core.knobs import Comparison
+from belated.errors import BadFeedback, BusyError
 from belated.knobs import Knobs
 from belated.knobs.page import page_of
 from belated.ranges import Categories, Int
-from conftest import calls_leaves
 from test_knobs import ONE, THREE, bowl
+
+LEARNER, START = range(2)  # arms
 
 
 def test_a_setting_is_held() -> None:
@@ -127,11 +128,11 @@ def test_it_goes_back_to_the_start_when_that_is_better() -> None:
 def _comparing(**more: Any) -> Knobs:
     """Return knobs whose learner has been worse in 40 rounds of each arm, with 60 open tickets."""
     knobs = Knobs(ONE, start={"x": 0.0}, holdout=0.3, **more)
-    f = knobs._memory.f
+    told = knobs._tuner.comparison
     for _ in range(60):
         knobs.predict()
-    f[L.COMPARED], f[L.GAIN], f[L.GAIN_SQUARES] = 80.0, -1.0, 8.0
-    f[L.OF_ARM], f[L.OF_ARM + 2] = 40.0, 40.0
+    told.compared, told.gain, told.gain_squares = 80, -1.0, 8.0
+    told.answers[:] = 40
     return knobs
 
 
@@ -186,7 +187,6 @@ def test_a_replay_compares_nothing(tmp_path: Path) -> None:
     assert [each.start_costs for each in other.past] == [0]
 
 
-@calls_leaves
 def test_false_alarms_are_rare() -> None:
     """Both arms cost the same, with skewed noise: of 100 comparisons at most 8 ever alarm.
 
@@ -195,13 +195,11 @@ def test_false_alarms_are_rare() -> None:
     rng = np.random.default_rng(1)
     alarms = 0
     for _ in range(100):
-        f = np.zeros(L.HEADER)
-        f[L.HOLDOUT] = 0.2
-        arms = np.where(rng.random(600) < 0.2, L.START, L.LEARNER).tolist()
+        comparison = Comparison(0.2)
+        arms = np.where(rng.random(600) < 0.2, START, LEARNER).tolist()
         costs = rng.exponential(size=600).tolist()
-        for arm, cost in zip(arms, costs, strict=True):
-            comparison.compare(f, float(arm), cost)
-        alarms += int(f[L.ALARMS])
+        worse = [comparison.compare(arm, cost) for arm, cost in zip(arms, costs, strict=True)]
+        alarms += any(worse)
     assert alarms <= 8
 
 
@@ -220,30 +218,55 @@ def test_a_report_is_data_and_a_table() -> None:
     assert repr(knobs) == "<Knobs, x: 30 rounds, 3 open>"
 
 
-@calls_leaves
 @pytest.mark.parametrize("holdout", [0.1, 0.02])
 def test_rare_costs_raise_no_false_alarm(holdout: float) -> None:
     """Costs that are 1 in two of a hundred rounds, whatever is played, and 0 otherwise."""
     alarms = 0
     for seed in range(20):
         rng = np.random.default_rng(seed)
-        f = np.zeros(L.HEADER)
-        f[L.HOLDOUT] = holdout
+        comparison = Comparison(holdout)
         for cost, coin in zip(rng.random(2_000) < 0.02, rng.random(2_000), strict=True):
-            comparison.compare(f, L.START if coin < holdout else L.LEARNER, float(cost))
-        alarms += f[L.ALARMS] > 0.0
+            alarms += comparison.compare(START if coin < holdout else LEARNER, float(cost))
     assert alarms == 0
 
 
-@calls_leaves
 def test_a_learner_that_is_worse_raises_an_alarm_also_with_rare_costs() -> None:
     rng = np.random.default_rng(0)
-    f = np.zeros(L.HEADER)
-    f[L.HOLDOUT] = 0.2
+    comparison, is_worse = Comparison(0.2), False
     for coin, luck in rng.random((4_000, 2)):
-        is_start = coin < 0.2
-        comparison.compare(
-            f, L.START if is_start else L.LEARNER, float(luck < (0.02 if is_start else 0.2))
-        )
-    assert f[L.ALARMS] == 1.0
-    assert f[L.MODE] == L.REVERTED
+        arm = START if coin < 0.2 else LEARNER
+        is_worse = comparison.compare(arm, float(luck < (0.02 if arm == START else 0.2)))
+    assert is_worse
+
+
+def test_a_call_inside_of_another_is_refused() -> None:
+    """A cost whose conversion calls the same knobs: nothing of that happens."""
+    knobs = Knobs(ONE)
+    ticket = knobs.predict().ticket
+    before = knobs.snapshot()
+    refused = []
+
+    class Cost:
+        def __float__(self) -> float:
+            for call in (
+                knobs.predict,
+                knobs.best,
+                knobs.report,
+                knobs.snapshot,
+                knobs.pause,
+                lambda: knobs.observe(ticket, 1.0),
+                lambda: knobs.cancel(ticket),
+                lambda: knobs.played(ticket, {"x": 0.0}),
+                lambda: knobs.run([1], [1.0, 1.0]),
+                lambda: knobs.tick(1.0),
+            ):
+                with pytest.raises(BusyError, match="another call is at work"):
+                    call()
+                refused.append(call)
+            raise ValueError
+
+    with pytest.raises(BadFeedback, match="no number"):
+        knobs.observe(ticket, Cost())  # type: ignore[arg-type]
+    assert len(refused) == 10
+    assert knobs.snapshot() == before
+    assert knobs.observe(ticket, 1.0)

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from belated.kernels.knobs import layout as L
 from belated.knobs import Knobs
 from naive_knobs import NaiveKnobs
 
@@ -43,17 +42,16 @@ def test_models_are_those_of_the_slow_version(
 
 def _agree(knobs: Knobs, naive: NaiveKnobs) -> None:
     """Demand the same weights, noise and coefficients, but for rounding."""
-    memory = knobs._memory
-    views, sizes = memory.views, memory.sizes
-    assert views.weights.size == len(naive.models) == 12
-    assert memory.f[L.COUNT] == len(naive.learned) > 8
-    assert np.allclose(views.weights, [model.weight for model in naive.models], rtol=1e-5)
-    assert np.allclose(views.noise, [each.noise for each in naive.sets], rtol=1e-6)
-    triangle = np.zeros((sizes.most, sizes.most))
+    models = knobs._tuner.models
+    assert models.weights.size == len(naive.models) == 12
+    assert models.count == len(naive.learned) > 8
+    assert np.allclose(models.weights, [model.weight for model in naive.models], rtol=1e-5)
+    assert np.allclose(models.noise, [each.noise for each in naive.sets], rtol=1e-6)
+    triangle = np.zeros((models.most, models.most))
     for g, each in enumerate(naive.sets):
-        triangle[np.triu_indices(sizes.most)] = views.factor.reshape(L.SETS, -1)[g]
-        for model, size in zip(each.models, (sizes.base, sizes.most), strict=True):
+        triangle[np.triu_indices(models.most)] = models.factor[g]
+        for model, size in zip(each.models, (models.base, models.most), strict=True):
             assert model.theta is not None
-            w = views.whitened[g * sizes.most :][:size]
+            w = models.whitened[g, :size]
             found = np.linalg.solve(triangle[:size, :size], w)
             assert np.allclose(found, model.theta, rtol=1e-5, atol=1e-6)

@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 
 import belated as bl
-from belated.kernels.knobs import layout as L
-from belated.kernels.knobs.history import record
+from belated.core.knobs import History
 from belated.knobs.page import page_of
 from belated.report import Bars, Heat, Lines
-from conftest import calls_leaves
 
 
 def _played(knobs: bl.Knobs, rounds: int, seed: int = 3) -> list[float]:
@@ -47,21 +45,18 @@ def test_the_past_has_every_cost_once_where_it_was_played(rounds: int) -> None:
     assert knobs.report() == bl.Knobs.restore(knobs.snapshot()).report()
 
 
-@calls_leaves
 def test_stretches_become_longer_and_lose_nothing() -> None:
-    f = np.zeros(L.HISTORY + L.STRETCHES * L.OF_STRETCH)
-    f[L.STRETCH] = 16.0
+    history = History()
     tickets = np.random.default_rng(0).permutation(5_000)
     for ticket in tickets.tolist():
-        record(f, ticket, L.START if ticket % 3 == 0 else L.LEARNER, float(ticket))
-    length = int(f[L.STRETCH])
+        history.record(ticket, int(ticket % 3 == 0), float(ticket))
+    length = history.length
     assert length == 128
-    past = f[L.HISTORY :].reshape(L.STRETCHES, L.OF_STRETCH)
-    for i, row in enumerate(past):
+    for i, (counts, means) in enumerate(zip(history.answers, history.means, strict=True)):
         mine = np.arange(i * length, min((i + 1) * length, 5_000))
         start = mine[mine % 3 == 0]
         learner = mine[mine % 3 > 0]
-        for seen, (count, mean) in ((learner, row[:2]), (start, row[2:])):
+        for seen, count, mean in zip((learner, start), counts, means, strict=True):
             assert count == seen.size
             assert mean == pytest.approx(seen.mean() if seen.size else 0.0)
 

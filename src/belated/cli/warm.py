@@ -19,7 +19,7 @@ def add_warm(commands: Commands) -> None:
     parser = commands.add_parser(
         "warm",
         help="compile what is common, so that the first model starts at once",
-        description="Compile the usual linear models, choosers and knobs and keep them on disk; "
+        description="Compile the usual linear models and choosers and keep them on disk; "
         "needed once per installation and user, and never required.",
     )
     parser.set_defaults(run=_warm)
@@ -43,7 +43,6 @@ def _common() -> Iterator[tuple[str, Callable[[], None]]]:
     for loss in LOSSES:
         yield f"linear model, {loss}", partial(_exercise_model, loss)
     yield "chooser", _exercise_chooser
-    yield "knobs", _exercise_knobs
 
 
 def _exercise_model(loss: str) -> None:
@@ -67,15 +66,6 @@ def _exercise_chooser() -> None:
 
     chooser = Chooser(["a", "b"], bits=4)
     chooser.observe(chooser.choose().ticket, 1.0)
-
-
-def _exercise_knobs() -> None:
-    """Use knobs in every way once."""
-    from belated.knobs import Knobs
-
-    knobs = Knobs({"x": (0.0, 1.0)})
-    knobs.run([0, ~0], [1.0])
-    knobs.report()
 
 
 def _where_kept() -> str:

@@ -83,11 +83,10 @@ def place_normals(
     return filled + 2
 
 
-def unit_vector(u, size, stream, t, seed):
-    """Fill u with the unit vector number t of a stream."""
+def normals(u, size, stream, t, seed):
+    """Fill u with the independent normals number t of a stream."""
     block: cython.ulonglong = 0
     filled: cython.Py_ssize_t = 0
-    i: cython.Py_ssize_t
     words: cython.longlong[4]
     if not cython.compiled:
         words = [0] * 4
@@ -96,6 +95,12 @@ def unit_vector(u, size, stream, t, seed):
         filled = place_normals(u, size, filled, words[0], words[1])
         filled = place_normals(u, size, filled, words[2], words[3])
         block += 1
+
+
+def unit_vector(u, size, stream, t, seed):
+    """Fill u with the unit vector number t of a stream."""
+    i: cython.Py_ssize_t
+    normals(u, size, stream, t, seed)
     inverse: cython.double = 1.0 / sqrt(dot(u, u, size))
     for i in range(size):
         u[i] *= inverse

@@ -14,6 +14,7 @@ cdef class Tickets(Component):
     cdef public double weight, waiting, weighted_arrivals, weighted_backlogs
     cdef readonly long long head, faded, sparse, offset, capacity
     cdef readonly Py_ssize_t width
+    cdef readonly double largest
     cdef long long* number
     cdef long long* seen
     cdef double* records
@@ -39,6 +40,7 @@ cdef class Tickets(Component):
     cdef bint is_expired(self, long long entry) noexcept nogil
     cdef void drop_expired(self, long long entry) noexcept nogil
     cdef void forget_expired(self, long long rounds) noexcept nogil
+    cdef void forget_oldest(self, long long most) noexcept nogil
     cdef long long find_oldest(self) noexcept nogil
     cdef double* record(self, long long entry) noexcept nogil
 

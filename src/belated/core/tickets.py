@@ -64,7 +64,8 @@ class Tickets(Component):
     }
     TABLE = ("number", "seen", "records")
 
-    def __init__(self, width: int = 0):
+    def __init__(self, width: int = 0, largest: float = VECTOR.most):
+        self.largest = largest  # what is kept of a ticket is no larger
         self.rounds = self.arrived = self.skipped = self.cancelled = self.late = self.excess = 0
         self.sum_dual = self.max_dual = self.max_dual_delay = self.held = 0
         self.max_delay = self.max_lost_delay = 0
@@ -288,6 +289,15 @@ class Tickets(Component):
             entry += 1
         self.faded = entry
 
+    def forget_oldest(self, most):
+        """Forget the oldest expired entries until there are no more than ``most``."""
+        entry: cython.longlong = self.faded
+        while self.expired > most and entry < self.rounds + self.offset:
+            if self.is_expired(entry):
+                self.drop_expired(entry)
+            entry += 1
+        self.faded = entry
+
     def find_oldest(self):
         """Return the oldest open ticket, or the coming one; its entry is ``head``."""
         end: cython.longlong = self.rounds + self.offset
@@ -415,7 +425,7 @@ class Tickets(Component):
         demand(fits and number.dtype == np.int64, "the table")
         demand(records.dtype == np.float64, "records")
         demand(records.shape == (len(number), self.width), "records")
-        demand((np.abs(records) <= VECTOR.most).all(), "records")
+        demand((np.abs(records) <= self.largest).all(), "records")
         fields = {name: value for name, value in state.items() if name not in self.TABLE}
         Component.check(self, fields)
         check_counts(state)

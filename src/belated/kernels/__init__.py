@@ -1,4 +1,4 @@
-"""The arithmetic of linear models, intervals, choosers and knobs, and the only importer of numba.
+"""The arithmetic of linear models, intervals and choosers, and the only importer of numba.
 
 Plain scalar-loop functions, the *leaves*, work on arrays; ``entries`` of each kind of model builds
 ``predict``, ``observe`` and others out of them. See docs/kernels.md.

@@ -164,27 +164,6 @@ def lay_ghost(s: State, entry: int) -> None:
 
 
 @leaf
-def forget_ghosts(s: State) -> None:
-    """Forget, before prediction t, what was given up on before prediction t - (FORGET - 1).
-
-    Tickets are given up on in their order, so the oldest ghost comes first, and all that were
-    handed out before a forgotten one are closed: FORGOTTEN is all that has to be remembered. Every
-    entry is passed once.
-    """
-    n = s.n
-    if n[N.FORGET] == 0:
-        return
-    entry, head = n[N.FADING], n[N.HEAD]
-    latest = n[N.ROUNDS] - n[N.FORGET] + 1
-    while entry < head and T.GIVEN_UP - s.table[2 * entry + 1] <= latest:
-        if is_ghost(s, entry):
-            lay_ghost(s, entry)
-            n[N.FORGOTTEN] = s.table[2 * entry] + 1
-        entry += 1
-    n[N.FADING] = entry
-
-
-@leaf
 def forget_oldest(s: State, most: int) -> None:
     """Forget the oldest ghosts until there are no more than ``most``.
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from belated.arrays import Floats
+from belated.core.quadratic import ROUNDING
 from belated.errors import SpecError
-from belated.kernels.knobs import layout as L
 from belated.ranges import Range, Span
 from belated.spec import number
 
@@ -20,7 +20,7 @@ ENDS = ("at_most", "at_least")
 _MOST = 64
 _LARGE = 1e305  # what is added up must not overflow
 _AWAY = Fraction(100)  # of places, whose products with a row add up to 16 at most: never, or always
-_ROUNDING = 2.0 / L.GRID  # of a place
+_ROUNDING = 2.0 * ROUNDING  # of a place
 _SUMMING = Fraction(8e-15)  # of the sizes of 16 products: rounding of values and of their sum
 
 Constraint = Mapping[str, float]
@@ -120,13 +120,13 @@ def words(constraint: Constraint) -> str:
     return f"{said} >= {constraint['at_least']:g}"
 
 
-def numbers(constraints: tuple[Constraint, ...], knobs: Mapping[str, Any]) -> Floats:
-    """Return the rows <a, x> <= b of ``kernels.knobs.constraints`` over places x.
+def rows(constraints: tuple[Constraint, ...], knobs: Mapping[str, Any]) -> Floats:
+    """Return the rows <a, x> <= b of ``core.quadratic.Search`` over places x.
 
     Their bounds leave room for the rounding of places, of values and of sums of values.
     """
-    rows = np.zeros((len(constraints), len(knobs) + 1))
-    for row, constraint in zip(rows, constraints, strict=True):
+    found = np.zeros((len(constraints), len(knobs) + 1))
+    for row, constraint in zip(found, constraints, strict=True):
         sign = 1 if "at_most" in constraint else -1
         bound = sign * Fraction(constraint["at_most" if "at_most" in constraint else "at_least"])
         bound -= _size(constraint, knobs) * _SUMMING
@@ -140,4 +140,4 @@ def numbers(constraints: tuple[Constraint, ...], knobs: Mapping[str, Any]) -> Fl
         row[:-1] = [float(half / largest) for half in halves]
         row[-1] = float(min(max(bound / largest, -_AWAY), _AWAY))
         row[-1] -= _ROUNDING * np.abs(row[:-1]).sum()
-    return rows.ravel()
+    return found

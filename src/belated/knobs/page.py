@@ -10,7 +10,6 @@ import numpy as np
 
 from belated._version import __version__
 from belated.files import StrPath
-from belated.kernels.knobs import layout as L
 from belated.knobs.constraints import words
 from belated.knobs.report import KnobsReport
 from belated.ranges import Categories, Int, Log, Range
@@ -58,7 +57,7 @@ def _lead(knobs: Knobs, report: KnobsReport) -> str:
     """Say where things stand, measured before modelled."""
     said = []
     if report.mode == "reverted":
-        is_alarmed = knobs._memory.number(L.ALARMED) > 0.0
+        is_alarmed = knobs._tuner.comparison.alarmed
         by_itself = " by itself, as the learner was worse" if is_alarmed else ""
         said.append(f"Knobs play the start: they were reverted{by_itself}.")
     elif report.mode == "paused":
@@ -145,7 +144,7 @@ def _surface(knobs: Knobs, report: KnobsReport) -> Iterator[Section]:
     heads = [_shown(value) for value in columns]
     if len(set(names)) < len(names) or len(set(heads)) < len(heads):
         return  # a range so narrow that its values look alike
-    came, _ = knobs._memory.contexts()
+    came, _ = knobs._tuner.models.contexts()
     cells = [[knobs._expected({left: a, right: b}, came) for b in columns] for a in rows]
     for what, question, values, says in (
         (
@@ -171,7 +170,7 @@ def _surface(knobs: Knobs, report: KnobsReport) -> Iterator[Section]:
 
 def _slices(knobs: Knobs, report: KnobsReport) -> Iterator[Section]:
     """Show every knob with the others at the best setting."""
-    came, _ = knobs._memory.contexts()
+    came, _ = knobs._tuner.models.contexts()
     for name, knob in list(knobs.settings.knobs.items())[:_CURVES]:
         others = len(knobs.settings.knobs) > 1
         values = _values(knob, _POINTS)

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
 from dataclasses import dataclass
 from typing import Any
 
-from belated.kernels.knobs import layout as L
-from belated.kernels.knobs.holdout import ALPHA
-from belated.knobs.memory import KnobsMemory
+from belated.core.knobs import ALPHA
+from belated.core.quadratic import WINDOWS
 from belated.knobs.settings import Setting, Settings
 
 MODES = ("learning", "paused", "reverted")
 """What knobs do."""
-_MEMORIES = ("all", *(f"{window:,.0f} rounds" for window in (L.LONG, L.SHORT)))
+_MEMORIES = ("all", *(f"{window:,.0f} rounds" for window in WINDOWS[1:]))
 _FEATURES = ("quadratic", "cosines")
 
 
@@ -25,7 +23,7 @@ class Comparison:
 
     ``gain`` is how much better a round of the learner was on average, in the unit of the costs;
     with probability ``level`` it is between ``low`` and ``high`` at all times at once (None before
-    30 costs of each are in). See ``belated.kernels.knobs.comparing`` for what that assumes.
+    30 costs of each are in). See ``belated.core.knobs.Comparison`` for what that assumes.
     """
 
     start_rounds: int
@@ -160,48 +158,45 @@ def _most(shares: dict[str, float]) -> str:
     return max(shares, key=lambda name: shares[name])
 
 
-def comparison_of(settings: Settings, memory: KnobsMemory, radius: float) -> Comparison | None:
-    """Read the comparison off the counts; None where nothing is held out."""
+def comparison_of(settings: Settings, told: Any) -> Comparison | None:
+    """Read the comparison off the counts of the core; None where nothing is held out."""
     if settings.holdout == 0.0:
         return None
-    sign = -1.0 if settings.goal == "max" else 1.0
-    counts = [int(memory.number(L.OF_ARM + slot)) for slot in (2, 0)]
+    counts = told.answers.tolist()
     means = [
-        sign * memory.number(L.OF_ARM + slot) if count else None
-        for slot, count in zip((3, 1), counts, strict=True)
+        settings.cost(mean) if count else None
+        for count, mean in zip(counts, told.means.tolist(), strict=True)
     ]
-    gain = memory.number(L.GAIN)
-    known = math.isfinite(radius)
+    low, high = told.bounds()
     return Comparison(
-        start_rounds=counts[0],
-        learner_rounds=counts[1],
-        start_mean=means[0],
-        learner_mean=means[1],
-        gain=gain if min(counts) else None,
-        low=gain - radius if known else None,
-        high=gain + radius if known else None,
+        start_rounds=counts[1],
+        learner_rounds=counts[0],
+        start_mean=means[1],
+        learner_mean=means[0],
+        gain=told.gain if min(counts) else None,
+        low=low,
+        high=high,
     )
 
 
-def past_of(settings: Settings, memory: KnobsMemory) -> tuple[Stretch, ...]:
+def past_of(settings: Settings, history: Any) -> tuple[Stretch, ...]:
     """Read the past, up to the last stretch of which a cost is known."""
-
-    def shown(answers: float, mean: float) -> float | None:
-        return settings.cost(mean) if answers else None
-
-    rows = memory.history.tolist()
-    while rows and rows[-1][0] + rows[-1][2] == 0.0:
-        rows.pop()
-    length = int(memory.number(L.STRETCH))
+    length, answers = history.length, history.answers
+    used = answers.any(axis=1).nonzero()[0]
+    rows = zip(answers.tolist(), history.means.tolist(), strict=True)
+    shown = [
+        [settings.cost(mean) if count else None for count, mean in zip(*row, strict=True)]
+        for row in rows
+    ]
     return tuple(
-        Stretch(i * length, int(row[0]), shown(*row[:2]), int(row[2]), shown(*row[2:]))
-        for i, row in enumerate(rows)
+        Stretch(i * length, answers[i].item(0), shown[i][0], answers[i].item(1), shown[i][1])
+        for i in range(used[-1] + 1 if used.size else 0)
     )
 
 
-def shares_of(memory: KnobsMemory) -> tuple[dict[str, float], float, dict[str, float]]:
+def shares_of(weights: Any) -> tuple[dict[str, float], float, dict[str, float]]:
     """Return the weights of models by memory, of those with levels, and by features."""
-    weights = memory.views.weights.reshape(L.WINDOWS, L.LEVELS, L.FEATURES)
+    weights = weights.reshape(len(WINDOWS), 2, 2)
     by_memory = weights.sum(axis=(1, 2)).tolist()
     by_features = weights.sum(axis=(0, 1)).tolist()
     return (
@@ -209,8 +204,3 @@ def shares_of(memory: KnobsMemory) -> tuple[dict[str, float], float, dict[str, f
         float(weights[:, 1].sum()),
         dict(zip(_FEATURES, by_features, strict=True)),
     )
-
-
-def mode_of(memory: KnobsMemory) -> str:
-    """Return what the knobs do now."""
-    return MODES[int(memory.number(L.MODE))]

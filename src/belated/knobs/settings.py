@@ -13,11 +13,9 @@ import numpy as np
 
 from belated import ranges
 from belated.arrays import Floats
+from belated.core.knobs import HUGE_COST
+from belated.core.quadratic import MOST_CONTEXT, MOST_KNOBS, ROUNDING
 from belated.errors import BadFeatures, SpecError
-from belated.kernels.knobs import layout as L
-from belated.kernels.knobs.views import python_views
-from belated.kernels.memory import FEWEST, Memory
-from belated.kernels.slots import ints as N
 from belated.knobs import constraints
 from belated.knobs.constraints import Constraint
 from belated.knobs.constraints import checked as _constraints
@@ -30,8 +28,7 @@ Setting = dict[str, Any]
 """A value for every knob, by its name."""
 _LEAST_SHARE = 0.001  # of rounds that play the start
 _LEAST_STEP = 1e-6  # of a range; places are known to 2^-25 of it
-_FORGET = 8  # deadlines after which a late cost is not even counted
-_LONGEST = 1 << 30  # rounds: nobody has so many
+_GRID = 1.0 / ROUNDING
 
 
 @dataclass(frozen=True)
@@ -59,7 +56,7 @@ class Settings:
     """Where the start is."""
 
     def __post_init__(self) -> None:
-        """Keep what is by name from being changed: it is what the kernels were told."""
+        """Keep what is by name from being changed: it is what the core was told."""
         for name in ("knobs", "start", "context", "max_step"):
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 
@@ -71,11 +68,6 @@ class Settings:
     def width(self) -> int:
         """Features of the context."""
         return sum(_width(each) for each in self.context.values())
-
-    @property
-    def patience(self) -> int | None:
-        """The deadline in rounds, where those are counted."""
-        return None if self.deadline is None else int(min(self.deadline, _LONGEST))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for JSON."""
@@ -176,31 +168,21 @@ class Settings:
                     yield name, kind.value(place), None, features
             at += width
 
-    def fresh(self) -> Memory:
-        """Return memory that has seen nothing; kernels have yet to set it up."""
-        k, c = len(self.knobs), self.width
-        numbers = {
-            N.DIM: k,
-            N.OWN: c,
-            L.LIMITS: len(self.constraints),
-            N.KEEP: L.OF_TICKET + L.sizes(k, c).packed,
-            N.SEED_LOW: self.seed & 0xFFFFFFFF,
-            N.SEED_HIGH: self.seed >> 32,
-            N.PATIENCE: -1 if self.patience is None else self.patience**2,
-            N.FORGET: 0 if self.patience is None else 1 + _FORGET * (self.patience + 1),
+    def numbers(self) -> dict[str, Any]:
+        """Return what the core is told: arguments of ``core.knobs.Tuner``."""
+        return {
+            "knobs": len(self.knobs),
+            "context": self.width,
+            "seed": self.seed,
+            "hold": self.hold,
+            "holdout": self.holdout,
+            "silence": None if self.silence is None else self.cost(self.silence),
+            "deadline": self.deadline,
+            "start": self.places,
+            "steps": [2.0 * self.max_step[name] for name in self.knobs],
+            "levels": [float(knob.levels) for knob in self.knobs.values()],
+            "limits": constraints.rows(self.constraints, self.knobs),
         }
-        n = np.zeros(N.HEADER, dtype=np.int64)
-        n[list(numbers)] = list(numbers.values())
-        limits = constraints.numbers(self.constraints, self.knobs)
-        f = np.append(np.zeros(python_views(np.empty(0), n).end), limits)
-        views = python_views(f, n)
-        f[L.HOLD] = self.hold
-        f[L.HOLDOUT] = self.holdout
-        f[L.SILENCE] = math.nan if self.silence is None else self.cost(self.silence)
-        views.start[:] = self.places
-        views.step[:] = [2.0 * self.max_step[name] for name in self.knobs]
-        views.levels[:] = [knob.levels for knob in self.knobs.values()]
-        return Memory.fresh(f, numbers, FEWEST)
 
 
 def checked(
@@ -227,7 +209,7 @@ def checked(
     if share != 0.0 and not _LEAST_SHARE <= share <= 0.5:
         raise SpecError(f"Knobs: holdout must be 0, or from 0.001 to 0.5, got {holdout!r}")
     silent = None if silence is None else number("Knobs", "silence", silence)
-    if silent is not None and abs(silent) > L.HUGE_COST:
+    if silent is not None and abs(silent) > HUGE_COST:
         raise SpecError(f"Knobs: silence must be at most 1e50, got {silence!r}")
     if silent is not None and deadline is None:
         raise SpecError(
@@ -263,9 +245,9 @@ def restored(told: Mapping[str, Any]) -> Settings:
 
 
 def _ranges(knobs: Any) -> dict[str, Range]:
-    if not isinstance(knobs, Mapping) or not 1 <= len(knobs) <= L.MOST_KNOBS:
+    if not isinstance(knobs, Mapping) or not 1 <= len(knobs) <= MOST_KNOBS:
         raise SpecError(
-            f"Knobs: knobs must be a dict of 1 to {L.MOST_KNOBS} names and ranges, such as "
+            f"Knobs: knobs must be a dict of 1 to {MOST_KNOBS} names and ranges, such as "
             f"{{'price': (10, 200)}}, got {knobs!r}"
         )
     if not all(isinstance(name, str) and _is_text(name) for name in knobs):
@@ -338,8 +320,8 @@ def _context(context: Any) -> dict[str, Range]:
         is_pair = isinstance(given, tuple) and len(given) == 2
         is_range = is_range or (is_pair and not any(isinstance(each, str) for each in given))
         found[name] = range_of(given, name) if is_range else Categories(given)
-    if sum(_width(each) for each in found.values()) > L.MOST_CONTEXT:
-        raise SpecError(f"Knobs: a context has at most {L.MOST_CONTEXT} numbers and values in all")
+    if sum(_width(each) for each in found.values()) > MOST_CONTEXT:
+        raise SpecError(f"Knobs: a context has at most {MOST_CONTEXT} numbers and values in all")
     return found
 
 
@@ -354,5 +336,5 @@ def _width(known: Range) -> int:
 
 
 def _rounded(place: float) -> float:
-    """Return a place as kernels keep it."""
-    return math.floor((place + 1.0) * L.GRID + 0.5) / L.GRID - 1.0
+    """Return a place as the core keeps it."""
+    return math.floor((place + 1.0) * _GRID + 0.5) / _GRID - 1.0

@@ -401,11 +401,10 @@ def _named(kind: str, event: events.Event) -> _Named:
 
 def _is_open(kind: str, model: Any, ticket: int) -> bool:
     """Tell whether something can still be heard of a ticket in time."""
-    if kind == "Learner":
+    if kind in ("Learner", "Knobs"):
         return bool(model.is_open(ticket))
     model = model.model if kind == "Intervals" else model
-    is_open = model._memory.is_open if kind == "Knobs" else model._is_open
-    return bool(is_open(ticket))
+    return bool(model._is_open(ticket))
 
 
 def _holder(stored: StoredModel) -> Any:

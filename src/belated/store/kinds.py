@@ -90,7 +90,7 @@ class Kind:
 
 def _rename(holder: Any, pairs: Iterable[tuple[Key, int]]) -> None:
     """Let a model have these keys and no others."""
-    if isinstance(holder, Learner):
+    if isinstance(holder, Learner | Knobs):
         holder._keys.replace(pairs)
     else:
         holder._keys = Keys(pairs)
@@ -117,7 +117,7 @@ KINDS = {
         of_knobs.StoredKnobs,
         of_knobs.apply,
         of_knobs.play,
-        lambda model: (model, model._memory.answerable()),
+        lambda model: (model, model._tuner.tickets.answerable()),
     ),
     "Learner": Kind(
         Learner,

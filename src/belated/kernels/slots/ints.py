@@ -6,9 +6,6 @@ After the header comes the table of tickets, then the int blocks of the copies.
 from __future__ import annotations
 
 DIM = 0
-SEED_LOW = 1
-SEED_HIGH = 2
-OWN = 5  # of knobs: numbers of a context
 KEPT_AT = 7  # where the numbers kept per ticket begin in ``f``
 ROUNDS = 8  # predictions issued
 ARRIVED = 9  # tickets closed, by an answer or without
@@ -36,7 +33,6 @@ COPY_F = 29  # not used, like the next two
 COPY_N = 30
 MADE = 31
 HOLDING = 34  # not used
-FORGET = 35  # 1 more than the predictions after which a ghost is forgotten; 0: never
 FORGOTTEN = 36  # tickets before this one are closed, and some of them forgotten
 FADING = 37  # entries before this one are no ghosts, where ghosts are forgotten
 

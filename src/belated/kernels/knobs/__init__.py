@@ -1,1 +1,0 @@
-"""Continuous settings from late values: features, evidence, members, plays."""
