@@ -1,8 +1,8 @@
 cimport cython
-from libc.math cimport frexp, sqrt
+from libc.math cimport sqrt
 
 from belated.core.component cimport Component
-from belated.core.numerics cimport dot, exp, floats_at, largest_entry, ln, norm, part
+from belated.core.numerics cimport bits_of, dot, exp, floats_at, largest_entry, ln, norm, part
 from belated.core.rates cimport Rate
 from belated.core.sets cimport Chart, Domain
 from belated.core.tickets cimport Tickets
@@ -11,7 +11,7 @@ from belated.core.tickets cimport Tickets
 cdef class Sums(Component):
     cdef readonly double diameter, width, lipschitz
     cdef public double rate, learned, drifted, largest
-    cdef void add(self, double rate, double waiting, double norm) noexcept nogil
+    cdef double add(self, double rate, double waiting, double norm) noexcept nogil
     cdef void see(self, double norm) noexcept nogil
 
 cdef class Base(Component):
@@ -28,10 +28,12 @@ cdef class Base(Component):
     cdef double* p
     cdef double* work
     cdef double norm(self, double* cost) noexcept nogil
+    @cython.final
     cdef double choose_rate(self, double norm) except? -1.0 nogil
     cdef int move(self, double* cost, double norm, double eta) except -1 nogil
     cdef int update(self, double* cost, double norm) except -1 nogil
 
+@cython.final
 cdef class Past(Component):
     cdef readonly Tickets tickets
     cdef readonly Py_ssize_t width
@@ -64,5 +66,7 @@ cdef class Leader(Base):
     cdef double* apart
     cdef double* slope
     cdef public double learning, drift, unsure, way
+    @cython.final
     cdef double lead(self, double* cost, double* below, double* beyond, double count) noexcept nogil
+    @cython.final
     cdef void keep(self, double* old, double* record) noexcept nogil

@@ -13,7 +13,7 @@ if not cython.compiled:
     from math import sqrt
 
     from belated.core.component import Component
-    from belated.core.numerics import dot, exp, floats_at, largest_entry, ln, norm, part
+    from belated.core.numerics import bits_of, dot, exp, floats_at, largest_entry, ln, norm, part
     from belated.core.rates import Rate
     from belated.core.sets import Domain
     from belated.core.tickets import Tickets
@@ -33,12 +33,13 @@ class Sums(Component):
         self.rate = self.learned = self.drifted = self.largest = 0.0
 
     def add(self, rate, waiting, norm):
-        """Add a step."""
+        """Add a step of this rate, and return it."""
         if norm > self.largest:
             self.largest = norm
         self.rate = rate
         self.learned += 0.5 * (rate * norm) * norm
         self.drifted += rate * norm * waiting
+        return rate
 
     def see(self, norm):
         """Count the norm of a cost that may not be used: its round may have cost as much."""
@@ -84,9 +85,7 @@ class Base(Component):
 
     def choose_rate(self, norm):
         """Return eta_n for a cost of this norm, and add it to the sums."""
-        eta: cython.double = self.rate.step_size(norm)
-        self.sums.add(eta, self.tickets.waiting, norm)
-        return eta
+        return self.sums.add(self.rate.step_size(norm), self.tickets.waiting, norm)
 
     def move(self, cost, norm, eta):
         """Take a step with a positive eta."""
@@ -94,7 +93,7 @@ class Base(Component):
 
     def update(self, cost, norm):
         """Learn from the cost of the arrival that was counted last."""
-        eta: cython.double = self.choose_rate(norm)
+        eta: cython.double = self.sums.add(self.rate.step_size(norm), self.tickets.waiting, norm)
         if norm > 0.0 and eta > 0.0:
             return self.move(cost, norm, eta)
         return 0
@@ -228,12 +227,7 @@ def records_for(reach):
 @cython.exceptval(check=False)
 def bit_length(number: cython.longlong) -> cython.int:
     """Return how many binary digits a number above 0 has."""
-    if cython.compiled:
-        digits: cython.int = 0
-        frexp(cython.cast(cython.double, number), cython.address(digits))
-        return digits
-    else:
-        return number.bit_length()
+    return (bits_of(number) >> 52) - 1022  # from the exponent of a float; exact below 2^53
 
 
 class Past(Component):

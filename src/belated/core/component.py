@@ -82,11 +82,12 @@ class Component:
 
     def check(self, state):
         """Raise ``SnapshotError`` unless these can be the fields of this component."""
-        own = {name for name in state if name.partition(".")[0] not in self.parts()}
+        parts = self.parts()
+        own = {name for name in state if name.partition(".")[0] not in parts}
         demand(own == set(self.FIELDS), f"fields {sorted(own ^ set(self.FIELDS))}")
         for name, allowed in self.FIELDS.items():
             check_field(name, state[name], getattr(self, name), allowed)
-        for name, part in self.parts().items():
+        for name, part in parts.items():
             part.check(section(state, name))
         self.verify(state)
 
@@ -96,9 +97,9 @@ class Component:
 
 def section(state, part):
     """Return the fields of a part."""
-    return {
-        name[len(part) + 1 :]: value for name, value in state.items() if name.startswith(f"{part}.")
-    }
+    prefix = f"{part}."
+    first = len(prefix)
+    return {name[first:]: value for name, value in state.items() if name.startswith(prefix)}
 
 
 def check_field(name, value, current, allowed):

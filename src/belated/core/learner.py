@@ -20,12 +20,13 @@ if cython.compiled:
     from cython.cimports.cpython.exc import PyErr_CheckSignals
 else:
     from belated.core.numerics import floats_at, ints_at, is_plain, new_floats, part
-    from belated.core.tickets import DROPPED, FORGOTTEN, FULL, USED, Keys
+    from belated.core.tickets import FORGOTTEN, FULL, USED, Keys
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 CHUNK = 1_000_000  # events between two chances to interrupt a long run
+RESERVED = 127  # open tickets for which every run makes room
 PREDICT = cython.declare(cython.int, 0)
 OBSERVE = cython.declare(cython.int, 1)
 CANCEL = cython.declare(cython.int, 2)
@@ -40,8 +41,17 @@ class Decision(NamedTuple):
     """The play: a vector, or for two-point feedback a pair of rows."""
 
 
-_new_tuple = tuple.__new__  # a named tuple made from a tuple takes half the time
 _Decision = Decision
+
+if not cython.compiled:
+
+    def pair(kind, first, second):
+        """Return a named tuple of two."""
+        return tuple.__new__(kind, (first, second))
+
+    def plain_ticket(name):
+        """Return the ticket that a whole number stands for, or -1."""
+        return name if type(name) is int and 0 <= name < 1 << 62 else -1
 
 
 def busy(who):
@@ -107,7 +117,7 @@ class Learner:
             self._names.give(key, ticket)
         if len(self._shape) > 1:
             x = x.reshape(self._shape)
-        return _new_tuple(_Decision, (ticket, x))
+        return pair(_Decision, ticket, x)
 
     def observe(self, ticket, feedback):
         """Use the answer to a ticket: a gradient, a value, two values, or a gradient function.
@@ -119,13 +129,12 @@ class Learner:
         if not self._is_ready:
             raise busy("observe")
         status: cython.longlong
-        number: cython.longlong
-        name = ticket
-        if type(ticket) is not int or ticket >> 62:
-            ticket = self._find(ticket)
-            if ticket is None:
+        number: cython.longlong = plain_ticket(ticket)
+        if number < 0:
+            found = self._find(ticket)
+            if found is None:
                 return False
-        number = ticket
+            number = found
         if self._wants_function:
             feedback = self._gradient_now(number, feedback)
         if not is_plain(feedback, self._player.answer_size):
@@ -134,7 +143,7 @@ class Learner:
         if status < 0:
             raise self._refusal(status, number, "observe: ")
         if self._names.known:
-            self._names.drop(name)
+            self._names.drop(ticket)
         return status == USED
 
     def cancel(self, ticket):
@@ -174,6 +183,7 @@ class Learner:
             predictions = np.count_nonzero(events >= 0)
             plays = np.empty((predictions if keep else 1, self._player.play_size))
             saved = self._player.state()
+            self._player.tickets.reserve(RESERVED)
             self._run_events(events, answers, plays, first)
             return plays.reshape(-1, *self._shape)
         except BaseException:
@@ -282,7 +292,7 @@ class Learner:
 
     def _loop(self, timeline, start, end, answers, rows, first, plays, begin, keeps_all):
         """Feed events until one is refused; return its number, or the end."""
-        play_size: cython.Py_ssize_t = self._player.play_size
+        stride: cython.Py_ssize_t = self._player.play_size if keeps_all else 0
         answer_size: cython.Py_ssize_t = self._player.answer_size
         event: cython.longlong
         status: cython.longlong
@@ -293,16 +303,13 @@ class Learner:
             if event >= 0:
                 if event != self._player.tickets.rounds:
                     return i
-                row = event - begin if keeps_all else 0
-                status = self._player.predict(part(plays, row * play_size))
+                status = self._player.predict(part(plays, (event - begin) * stride))
             else:
                 row = ~event - first
                 if row < 0 or row >= rows:
                     return i
                 status = self._player.observe(~event, part(answers, row * answer_size))
-                if status == FORGOTTEN:
-                    status = DROPPED
-            if status < 0:
+            if status < 0 and status != FORGOTTEN:
                 return i
         return end
 

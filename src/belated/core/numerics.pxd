@@ -1,6 +1,11 @@
 from libc.math cimport fabs, floor, frexp, isnan, ldexp, sqrt
 from libc.string cimport memcpy
 
+cdef inline long long bits_of(double x) noexcept nogil:
+    cdef long long bits
+    memcpy(&bits, &x, 8)
+    return bits
+
 cpdef double ln(double x) noexcept nogil
 cdef double exp(double x) noexcept nogil
 cpdef double cube_root(double x) noexcept nogil
@@ -17,3 +22,9 @@ cdef bint is_plain(object array, Py_ssize_t size) noexcept
 
 cdef inline double* part(double* vector, Py_ssize_t start) noexcept nogil:
     return vector + start
+
+cdef inline void copy(double* v, double* to, Py_ssize_t n) noexcept nogil:
+    # memcpy would read more at once than was written just before, and so wait for the cache.
+    cdef Py_ssize_t i
+    for i in range(n):
+        to[i] = v[i]

@@ -22,11 +22,12 @@ else:
 LN2_HIGH = cython.declare(cython.double, 0.6931471803691238)  # 32 bits: e * LN2_HIGH is exact
 LN2_LOW = cython.declare(cython.double, 1.9082149292705877e-10)
 INVERSE_LN2 = cython.declare(cython.double, 1.4426950408889634)
-ROOT_TWO = cython.declare(cython.double, 1.4142135623730951)
 WHOLE = cython.declare(cython.double, 6755399441055744.0)  # 1.5 * 2^52: beside it floats are whole
 LEAST_NORMAL = cython.declare(cython.double, 2.2250738585072014e-308)
-FRACTION = cython.declare(cython.longlong, 0xFFFFFFFFFFFFF)  # bits of a float after the exponent
-ONE = cython.declare(cython.longlong, 1023 << 52)  # exponent of 1.0
+ONE_STEP = cython.declare(cython.longlong, 1 << 52)  # between the bits of x and those of 2 x
+LEAST_FACTOR = cython.declare(
+    cython.longlong, 0x3FE6A09E667F3BCE
+)  # bits of the float after sqrt(1/2)
 
 # Sums of squares outside of this range have overflowed, or may have lost digits to underflow.
 LEAST_SQUARES = cython.declare(cython.double, 1e-290)
@@ -35,17 +36,10 @@ DOWN = cython.declare(cython.double, 2.0**-600)
 UP = cython.declare(cython.double, 2.0**600)
 
 
-@cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-def bits_of(x: cython.double) -> cython.longlong:
-    """Return the bits of a float."""
-    if cython.compiled:
-        bits: cython.longlong
-        memcpy(cython.address(bits), cython.address(x), 8)
-        return bits
-    else:
+if not cython.compiled:
+
+    def bits_of(x):
+        """Return the bits of a float."""
         return struct.unpack("<q", struct.pack("<d", x))[0]
 
 
@@ -70,14 +64,12 @@ def float_of(bits: cython.longlong) -> cython.double:
 def ln_scaled(x: cython.double, shift: cython.longlong) -> cython.double:
     """Return ln(x / 2^shift) for a normal x.
 
-    x = m 2^e with m in [sqrt(1/2), sqrt 2), then ln m = 2 atanh(t), t = (m - 1) / (m + 1).
+    x = m 2^e with m in (sqrt(1/2), sqrt 2], then ln m = 2 atanh(t), t = (m - 1) / (m + 1).
     """
     bits: cython.longlong = bits_of(x)
-    e: cython.longlong = (bits >> 52) - 1023 - shift
-    m: cython.double = float_of((bits & FRACTION) | ONE)
-    if m > ROOT_TWO:
-        m *= 0.5
-        e += 1
+    e: cython.longlong = (bits - LEAST_FACTOR) >> 52
+    m: cython.double = float_of(bits - e * ONE_STEP)
+    e -= shift
     t: cython.double = (m - 1.0) / (m + 1.0)
     s: cython.double = t * t
     low: cython.double = 0.3333333333333335 + s * (0.19999999999949752 + s * 0.14285714312987743)
@@ -139,7 +131,11 @@ def cube_root(x):
     return ldexp(y, third)
 
 
-def dot(v, w, n):
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def dot(v: cython.p_double, w: cython.p_double, n: cython.Py_ssize_t) -> cython.double:
     """Return <v, w>."""
     a: cython.double = 0.0
     b: cython.double = 0.0
@@ -152,8 +148,13 @@ def dot(v, w, n):
         b += v[i + 1] * w[i + 1]
         c += v[i + 2] * w[i + 2]
         d += v[i + 3] * w[i + 3]
-    for i in range(whole, n):
-        a += v[i] * w[i]
+    # Written out, since compilers turn even a loop of three into one with vectors.
+    if whole < n:
+        a += v[whole] * w[whole]
+    if whole + 1 < n:
+        a += v[whole + 1] * w[whole + 1]
+    if whole + 2 < n:
+        a += v[whole + 2] * w[whole + 2]
     return (a + b) + (c + d)
 
 
@@ -216,13 +217,17 @@ if not cython.compiled:
         """Return what begins at an entry of a vector."""
         return vector[start:]
 
+    def copy(v, to, n):
+        """Write n entries of a vector to another one."""
+        to[:n] = v[:n]
+
 
 def new_floats(size):
     """Return an array for so many floats, with nothing in particular in it."""
     if cython.compiled:
         shape: cnp.npy_intp[1]
         shape[0] = size
-        return cnp.PyArray_EMPTY(1, shape, cnp.NPY_DOUBLE, 0)
+        return cnp.PyArray_SimpleNew(1, shape, cnp.NPY_DOUBLE)
     else:
         return np.empty(size)
 
@@ -248,12 +253,11 @@ def is_plain(array, size):
     if cython.compiled:
         if not cnp.PyArray_CheckExact(array):
             return False
-        vector: cnp.ndarray = array
         return (
-            cnp.PyArray_TYPE(vector) == cnp.NPY_DOUBLE
-            and cnp.PyArray_NDIM(vector) == 1
-            and cnp.PyArray_ISCARRAY_RO(vector)
-            and cnp.PyArray_SIZE(vector) == size
+            cnp.PyArray_TYPE(cython.cast(cnp.ndarray, array)) == cnp.NPY_DOUBLE
+            and cnp.PyArray_NDIM(cython.cast(cnp.ndarray, array)) == 1
+            and cnp.PyArray_ISCARRAY_RO(cython.cast(cnp.ndarray, array))
+            and cnp.PyArray_DIM(cython.cast(cnp.ndarray, array), 0) == size
         )
     else:
         return (

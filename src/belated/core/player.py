@@ -143,12 +143,14 @@ class Composition(Player):
             return DROPPED
         if self.feedback.columns > 0:
             self.feedback.use(answer)
-        self.count(entry)
         if self.wrapper.weighs:
+            self.count(entry)
             norm = self.tickets.weight * norm
             for i in range(self.base.dim):
                 self.work[i] = self.tickets.weight * cost[i]
             cost = self.work
+        else:
+            self.tickets.feed_arrival(entry)
         self.learned_cost = cost
         self.base.update(cost, norm)
         self.tickets.close(entry)

@@ -158,19 +158,14 @@ class Portfolio(Base):
             demand(((found >= 0.0) & (found <= 1.0 + SLACK)).all(), "weights of members")
             demand((abs(found.sum(axis=1) - 1.0) <= SLACK).all(), "weights of members")
 
-    def choose_rate(self, norm):
-        """Return the mean of the members' steps under the weights."""
-        eta: cython.double = self.first_member.choose_rates(norm, self.w, 0.0)
-        self.sums.add(eta, self.tickets.waiting, norm)
-        return eta
-
     def update(self, cost, norm):
         """Charge the members, move the weights, move the members, and mix them.
 
         A cost of zero charges nobody and moves nothing, but its arrival counts.
         """
         i: cython.Py_ssize_t
-        self.choose_rate(norm)
+        eta: cython.double = self.first_member.choose_rates(norm, self.w, 0.0)
+        self.sums.add(eta, self.tickets.waiting, norm)
         if norm > 0.0:
             self.weigh(cost, norm)
             if self.past.level() >= 0:

@@ -18,7 +18,7 @@ if not cython.compiled:
     from math import fabs, sqrt
 
     from belated.core.component import Component
-    from belated.core.numerics import dot, floats_at, norm, scaled_norm
+    from belated.core.numerics import copy, dot, floats_at, norm, scaled_norm
 
 INFINITY = cython.declare(cython.double, float("inf"))
 MOST_SQUARES = cython.declare(cython.double, 1e300)  # beyond it a sum of squares may overflow
@@ -42,15 +42,11 @@ class Chart(Component):
 
     def to_user(self, y, x):
         """Write x for a point y."""
-        i: cython.Py_ssize_t
-        for i in range(self.dim):
-            x[i] = y[i]
+        copy(y, x, self.dim)
 
     def from_user(self, x, y):
         """Write y for a point x."""
-        i: cython.Py_ssize_t
-        for i in range(self.dim):
-            y[i] = x[i]
+        copy(x, y, self.dim)
 
     def scale_gradient(self, gradient, work):
         """Return the gradient by y for one by x: itself, or ``work`` where that holds it."""
@@ -58,9 +54,7 @@ class Chart(Component):
 
     def unscale_cost(self, cost, out):
         """Write the gradient by x for one by y."""
-        i: cython.Py_ssize_t
-        for i in range(self.dim):
-            out[i] = cost[i]
+        copy(cost, out, self.dim)
 
 
 class Shift(Chart):
@@ -151,15 +145,16 @@ class Ball(Domain):
 
     def project(self, v, z):
         squares: cython.double = dot(v, v, self.dim)
+        length: cython.double = sqrt(squares)
         scale: cython.double = 1.0
-        norm: cython.double
-        if squares <= MOST_SQUARES:
-            norm = sqrt(squares)
-        else:
-            scale = DOWN
-            norm = scaled_norm(v, self.dim, DOWN)
-        factor: cython.double = self.radius / norm if norm > scale * self.radius else 1.0
         i: cython.Py_ssize_t
+        if squares > MOST_SQUARES:
+            scale = DOWN
+            length = scaled_norm(v, self.dim, DOWN)
+        if length <= scale * self.radius:
+            copy(v, z, self.dim)
+            return 0
+        factor: cython.double = self.radius / length
         for i in range(self.dim):
             z[i] = factor * (scale * v[i])
         return 0

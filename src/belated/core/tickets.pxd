@@ -22,15 +22,43 @@ cdef class Tickets(Component):
 
     cdef bint has_room(self) noexcept nogil
     cdef void compact(self) noexcept nogil
-    cdef long long tail(self) noexcept nogil
-    cdef long long open_next(self) noexcept nogil
-    cdef long long locate(self, long long ticket) noexcept nogil
-    cdef long long entry_of(self, long long ticket) noexcept nogil
     cdef long long bisect(self, long long ticket) noexcept nogil
+
+    cdef inline long long tail(self) noexcept nogil:
+        return self.rounds + self.offset
+
+    cdef inline double* record(self, long long entry) noexcept nogil:
+        return self.records + entry * self.width
+
+    cdef inline long long entry_of(self, long long ticket) noexcept nogil:
+        cdef long long entry = ticket + self.offset
+        return self.bisect(ticket) if entry < self.sparse else entry
+
+    cdef inline long long locate(self, long long ticket) noexcept nogil:
+        cdef long long entry
+        if ticket < self.forgotten or ticket >= self.rounds:
+            return FORGOTTEN if 0 <= ticket < self.forgotten else UNKNOWN
+        entry = self.entry_of(ticket)
+        if entry < 0 or self.seen[entry] == DEAD or self.seen[entry] == HELD:
+            return CLOSED
+        return entry
+
+    cdef inline long long open_next(self) noexcept nogil:
+        cdef long long entry = self.rounds + self.offset
+        self.number[entry] = self.rounds
+        self.seen[entry] = self.arrived
+        self.rounds += 1
+        return entry
+
+    cdef inline void close(self, long long entry) noexcept nogil:
+        cdef long long delay = self.rounds - self.number[entry] - 1
+        if delay > self.max_delay:
+            self.max_delay = delay
+        self.seen[entry] = DEAD
+
     cdef long long count_arrival(self, long long entry) noexcept nogil
-    cdef void count_weight(self, double weight, double waiting) noexcept nogil
     cdef void feed_arrival(self, long long entry) noexcept nogil
-    cdef void close(self, long long entry) noexcept nogil
+    cdef void count_weight(self, double weight, double waiting) noexcept nogil
     cdef void close_lost(self, long long entry, long long seen) noexcept nogil
     cdef void skip(self, long long entry) noexcept nogil
     cdef void cancel(self, long long entry) noexcept nogil
@@ -42,7 +70,6 @@ cdef class Tickets(Component):
     cdef void forget_expired(self, long long rounds) noexcept nogil
     cdef void forget_oldest(self, long long most) noexcept nogil
     cdef long long find_oldest(self) noexcept nogil
-    cdef double* record(self, long long entry) noexcept nogil
 
 cdef class Keys:
     cdef readonly Tickets tickets

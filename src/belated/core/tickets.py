@@ -119,10 +119,6 @@ class Tickets(Component):
         """Double the table."""
         self.resize(2 * self.capacity)
 
-    def tail(self):
-        """Return how many entries are in use, dead ones included."""
-        return self.rounds + self.offset
-
     def has_room(self):
         """Make room for one more ticket; False if the table has to grow first."""
         if self.rounds + self.offset < self.capacity:
@@ -152,24 +148,6 @@ class Tickets(Component):
         self.sparse = kept
         self.offset = kept - self.rounds
 
-    def record(self, entry):
-        """Return the floats that are kept for an entry."""
-        return part(self.records, entry * self.width)
-
-    def locate(self, ticket):
-        """Return the entry of a ticket that is open or expired, else why there is none."""
-        if ticket < self.forgotten or ticket >= self.rounds:
-            return FORGOTTEN if 0 <= ticket < self.forgotten else UNKNOWN
-        entry: cython.longlong = self.entry_of(ticket)
-        if entry < 0 or self.seen[entry] == DEAD or self.seen[entry] == HELD:
-            return CLOSED
-        return entry
-
-    def entry_of(self, ticket):
-        """Return the entry of a ticket that was issued, or -1 if it has been removed."""
-        entry: cython.longlong = ticket + self.offset
-        return self.bisect(ticket) if entry < self.sparse else entry
-
     def bisect(self, ticket):
         """Find a ticket among the entries that the last removal left, or return -1."""
         last: cython.longlong = self.sparse - 1
@@ -189,32 +167,65 @@ class Tickets(Component):
                 high = middle
         return low if low < self.sparse and self.number[low] == ticket else -1
 
-    # --- Events ----------------------------------------------------------------------------------
+    # --- In the header, so that other units need no call for them -------------------------------
 
-    def open_next(self):
-        """Append the next ticket and return its entry."""
-        entry: cython.longlong = self.rounds + self.offset
-        self.number[entry] = self.rounds
-        self.seen[entry] = self.arrived
-        self.rounds += 1
-        return entry
+    if not cython.compiled:
+
+        def tail(self):
+            """Return how many entries are in use, dead ones included."""
+            return self.rounds + self.offset
+
+        def record(self, entry):
+            """Return the floats that are kept for an entry."""
+            return part(self.records, entry * self.width)
+
+        def locate(self, ticket):
+            """Return the entry of a ticket that is open or expired, else why there is none."""
+            if ticket < self.forgotten or ticket >= self.rounds:
+                return FORGOTTEN if 0 <= ticket < self.forgotten else UNKNOWN
+            entry: cython.longlong = self.entry_of(ticket)
+            if entry < 0 or self.seen[entry] == DEAD or self.seen[entry] == HELD:
+                return CLOSED
+            return entry
+
+        def entry_of(self, ticket):
+            """Return the entry of a ticket that was issued, or -1 if it has been removed."""
+            entry: cython.longlong = ticket + self.offset
+            return self.bisect(ticket) if entry < self.sparse else entry
+
+        def open_next(self):
+            """Append the next ticket and return its entry."""
+            entry: cython.longlong = self.rounds + self.offset
+            self.number[entry] = self.rounds
+            self.seen[entry] = self.arrived
+            self.rounds += 1
+            return entry
+
+        def close(self, entry):
+            """Close an entry that is answered, and count its delay d_t."""
+            delay: cython.longlong = self.rounds - self.number[entry] - 1
+            if delay > self.max_delay:
+                self.max_delay = delay
+            self.seen[entry] = DEAD
+
+    # --- Events ----------------------------------------------------------------------------------
 
     def count_arrival(self, entry):
         """Count the arrival for an open entry: d*_n and s*_n. Return s*_n."""
-        self.lag = self.arrived - self.seen[entry]
-        self.open_lags = self.rounds - self.arrived - 1
+        lag: cython.longlong = self.arrived - self.seen[entry]
+        open_lags: cython.longlong = self.rounds - self.arrived - 1
+        self.lag, self.open_lags = lag, open_lags
         self.arrived += 1
-        self.sum_dual += self.open_lags
-        if self.open_lags > self.max_dual:
-            self.max_dual = self.open_lags
-        if self.lag > self.max_dual_delay:
-            self.max_dual_delay = self.lag
-        return self.open_lags
+        self.sum_dual += open_lags
+        if open_lags > self.max_dual:
+            self.max_dual = open_lags
+        if lag > self.max_dual_delay:
+            self.max_dual_delay = lag
+        return open_lags
 
     def count_weight(self, weight, waiting):
         """Sum up for the rates what the arrival weighs, and what still waits."""
-        self.weight = weight
-        self.waiting = waiting
+        self.weight, self.waiting = weight, waiting
         self.weighted_arrivals += weight * weight
         self.weighted_backlogs += weight * waiting
         self.fed += 1
@@ -222,13 +233,6 @@ class Tickets(Component):
     def feed_arrival(self, entry):
         """Count the arrival for an open entry, with weight 1."""
         self.count_weight(1.0, self.count_arrival(entry))
-
-    def close(self, entry):
-        """Close an entry that is answered, and count its delay d_t."""
-        delay: cython.longlong = self.rounds - self.number[entry] - 1
-        if delay > self.max_delay:
-            self.max_delay = delay
-        self.seen[entry] = DEAD
 
     def close_lost(self, entry, seen):
         """Close an entry without an answer, and count its delay."""
