@@ -3,15 +3,19 @@
 Python looks for signals when a function begins, when a loop turns back, and after a call. A tracer
 is asked before every instruction and a profiler after every call of C code, so that they can raise
 something in just these moments. Kernels are compiled: a signal waits for their end.
+
+The garbage collector is paused meanwhile: Python drops what is raised in its callbacks, of which
+hypothesis has one, and pytest takes that for a failure.
 """
 
 from __future__ import annotations
 
 import dis
 import functools
+import gc
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from types import CodeType, FrameType
@@ -20,6 +24,16 @@ from typing import Any
 import belated as bl
 
 _OURS = str(Path(bl.__file__).parent)
+
+
+@contextmanager
+def without_collector() -> Iterator[None]:
+    """Pause the garbage collector, whose callbacks must not be interrupted."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 class Interrupts:
@@ -37,6 +51,7 @@ class Interrupts:
         self.raised = 0
 
     def __enter__(self) -> Interrupts:
+        gc.disable()
         sys.settrace(self._begin)
         sys.setprofile(self._profile)
         return self
@@ -44,6 +59,7 @@ class Interrupts:
     def __exit__(self, *_: object) -> None:
         sys.setprofile(None)
         sys.settrace(None)
+        gc.enable()
 
     def _watch(self) -> None:
         """Go on after something was raised, which ends a tracer or a profiler."""

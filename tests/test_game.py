@@ -46,6 +46,7 @@ from belated.rivals import (
 )
 from compositions import ALL, COMPOSITIONS, KINDS, Composition
 from conftest import Python, shortened
+from interrupts import without_collector
 from naive_game import (
     FAMILIES,
     SOURCES,
@@ -999,6 +1000,7 @@ def test_a_game_refuses_calls_while_it_is_played(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no alarms")
+@without_collector()
 def test_a_long_game_can_be_interrupted() -> None:
     rounds = 2_000_000 if COMPILED else 20_000
     timeline = bl.delays.constant(rounds, 1)

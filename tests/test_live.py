@@ -17,6 +17,7 @@ import belated as bl
 from belated.errors import AlreadyObserved, BadFeedback, SnapshotError, SpecError, UnknownTicket
 from compositions import COMPOSITIONS, AdaGrad, Array, Drive, codes, events
 from held import held
+from interrupts import without_collector
 
 PLAIN = COMPOSITIONS["first-pftrl-ball-delay-1"]
 WIDE = COMPOSITIONS["first-pftrl-l1-gradient-3"]
@@ -711,6 +712,7 @@ def test_a_run_that_a_users_part_interrupts_leaves_no_trace() -> None:
 
 @pytest.mark.compiled
 @pytest.mark.needs_compiler
+@without_collector()
 def test_a_run_that_a_signal_interrupts_leaves_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
     """The signal comes at some moment of the run; a run that ends before it is made longer."""
     monkeypatch.setattr("belated.core.learner.CHUNK", 1000)

@@ -17,6 +17,7 @@ import pytest
 
 import belated as bl
 from belated.errors import BelatedError, BusyError, SpecError, UnknownTicket
+from interrupts import without_collector
 
 SPEC = bl.FirstOrder(bl.PFTRL(bl.Ball(3), bl.rates.Tight(1.0)))
 FULL = bl.FullInformation(bl.PFTRL(bl.Ball(2), bl.rates.Tight(1.0)))
@@ -170,6 +171,7 @@ class Interrupt(BaseException):
 
 @pytest.mark.compiled
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no such signals here")
+@without_collector()
 def test_interrupts_leave_the_turn_free() -> None:
     learner, draw = bl.Learner(SPEC), random.Random(1)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import _thread
 import faulthandler
+import gc
 import random
 import sys
 import threading
@@ -28,6 +29,7 @@ from belated.store import writer as of_writer
 from belated.store.batches import open_gate
 from belated.store.events import OBSERVE, PREDICT, decoded, opened_row
 from belated.store.recovery import recovered
+from interrupts import without_collector
 
 # What interrupts the giving up of a generator is dropped by Python, with a word of warning.
 pytestmark = pytest.mark.filterwarnings(
@@ -43,7 +45,10 @@ class TimeLimit(TimeoutError):
 
 
 class Interrupts:
-    """Raises something in this thread, at chosen places within a store."""
+    """Raises something in this thread, at chosen places within a store.
+
+    The garbage collector is paused: Python drops what is raised in its callbacks.
+    """
 
     def __init__(self, *places: int, kind: type[BaseException] = KeyboardInterrupt) -> None:
         self._left = list(places)  # how many places are passed before each
@@ -51,6 +56,7 @@ class Interrupts:
         self.raised = 0
 
     def __enter__(self) -> Interrupts:
+        gc.disable()
         sys.settrace(self._trace)  # only to look again after an interrupt: that ends a profiler
         sys.setprofile(self._look)
         return self
@@ -58,6 +64,7 @@ class Interrupts:
     def __exit__(self, *_: object) -> None:
         sys.settrace(None)
         sys.setprofile(None)
+        gc.enable()
 
     def _look(self, frame: FrameType, event: str, argument: Any) -> None:
         if event not in ("call", "c_return") or not _is_within(frame):
@@ -275,6 +282,7 @@ def test_interrupts_here_and_there(
     assert tried(tmp_path / "shop.db", VERBS[verb], others, places, kind, share) > 0
 
 
+@without_collector()
 def test_signals_at_any_time(tmp_path: Path) -> None:
     """Real ones, which also come within loops."""
     draw, is_over, caught = random.Random(1), threading.Event(), 0
