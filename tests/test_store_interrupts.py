@@ -12,6 +12,7 @@ import gc
 import random
 import sys
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -36,6 +37,7 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore:Exception ignored in. <generator:pytest.PytestUnraisableExceptionWarning"
 )
 FOLDER = str(Path(of_writer.__file__).parent)
+WEAK_SETS = weakref.WeakSet.add.__code__.co_filename
 OTHERS = 3
 Verb = Callable[[Any, str], Any]
 
@@ -83,8 +85,13 @@ class Interrupts:
 
 
 def _is_within(frame: FrameType | None) -> bool:
-    """Tell whether a frame is of a store, or was called by one."""
+    """Tell whether a frame is of a store, or was called by one other than as a callback.
+
+    Python drops what is raised in the callback of a weak set whose member is gone.
+    """
     while frame is not None:
+        if frame.f_code.co_filename == WEAK_SETS:
+            return False
         if frame.f_code.co_filename.startswith(FOLDER):
             return True
         if frame.f_code.co_filename == __file__:
