@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.kernels.linear import layout as lm
 from belated.linear import LinearModel, Rows
 
 Floats = NDArray[np.float64]
@@ -29,8 +28,6 @@ EDGES = (0, 100, 300, 1000, 3000)
 """Where buckets of hazards begin and end."""
 _BITS = 6
 _GROUPS, _KINDS = 4, 10  # of the sparse world
-_SCALES = np.array([1.0 / 64.0, 1.0 / 16.0, 1.0 / 4.0, 1.0])
-_TINY = 1e-300
 _START = 200  # labels before a hazard is believed
 
 
@@ -106,34 +103,6 @@ def ours(given: World) -> Floats:
     model = LinearModel("logistic", bits=_BITS, silence=0)
     events = [e for t, heard in enumerate(given.heard()) for e in (t, *(~i for i in heard))]
     return model.replay(given.rows, np.ones(ROUNDS), np.array(events))
-
-
-def plain_split(given: World) -> Floats:
-    """Like ours, but the four scales take the linear term as it is, an explicit step along x."""
-    model = LinearModel("logistic", bits=_BITS, silence=0)
-    values = np.empty(ROUNDS)
-    for t, heard in enumerate(given.heard()):
-        values[t] = model.predict(given.row(t)).value
-        for i in heard:
-            _split_step(model, i)
-    return values
-
-
-def _split_step(model: LinearModel, ticket: int) -> None:
-    """Learn a conversion, and put the explicit steps in the place of ours."""
-    memory = model._memory
-    entry = memory.entry(ticket)
-    if entry is not None and memory.is_open(ticket):
-        start, count = memory.records[entry, [lm.START, lm.PAIRS]].astype(np.int64)
-        pairs = memory.pool[2 * start : 2 * (start + count)].reshape(count, 2)
-        places, x = pairs[:, 0].astype(np.int64), pairs[:, 1:]
-        before = memory.coordinates(places)
-        model.observe(ticket, 1.0)
-        model._close_set()  # what is written now is of this label alone
-        energies = before.energies + x * x
-        of_scales = energies[:, [0, 0, 1, 2]]
-        steps = _SCALES * x / np.sqrt(np.maximum(of_scales, _TINY))
-        memory.put_scales(places, before.weights + steps, energies)
 
 
 def without_delay(given: World) -> Floats:
@@ -213,7 +182,6 @@ def _told(
 def rivals(given: World) -> Iterator[tuple[str, Floats]]:
     """Yield names and predictions of all other ways."""
     plain: dict[str, Callable[[World], Floats]] = {
-        "plain split": plain_split,
         "fake-negative weighting": fake_negatives,
         "fake-negative calibration": calibrated,
         "hazards": hazards,

@@ -6,13 +6,20 @@ the number of rounds in advance and check little else.
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Callable
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from benchmarks import NATIVE
+from benchmarks.timing import Result
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -21,6 +28,33 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 def _jit(function: _Function) -> _Function:
     return cast(_Function, numba.njit(nogil=True, error_model="numpy")(function))
+
+
+def of_this_machine(module: str) -> Iterator[Result]:
+    """Yield what ``by_hand`` of a module measures, where loops by hand use all instructions.
+
+    The core keeps to baseline x86-64, so these figures have no target.
+    """
+    if os.environ.get(NATIVE) == "1":
+        return
+    code = (
+        f"import json; from {module} import by_hand\n"
+        "for result in by_hand(): print(json.dumps(result.to_dict()))"
+    )
+    names = {"NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES"}
+    wanted = {name: value for name, value in os.environ.items() if name not in names}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**wanted, NATIVE: "1"},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    for line in done.stdout.splitlines():
+        found = json.loads(line)
+        del found["met"]
+        found |= {"name": f"{found['name']}, native floor", "target": math.inf}
+        yield Result(**found)
 
 
 class NumpyLearner:

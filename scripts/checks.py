@@ -4,8 +4,7 @@ A job is a few processes in a row. Those that take longest go first, and none wa
 that both workers are busy until the end. What a job has to say is shown whole when it is done, with
 the processor time that it took. After a failure no other job begins.
 
-A process of pytest takes some files and is then replaced, so that none grows; files that compile
-the same codes share one, so that what is common to them is compiled once.
+A process of pytest takes some files and is then replaced, so that none grows.
 """
 
 from __future__ import annotations
@@ -41,14 +40,10 @@ LONG_COMPILED = (
     "replay replay_columns replay_save audit_labels docs labels linear taming censoring chooser "
     "evaluate evaluate_asked evaluate_words demo",
     "laws portfolio forged game theorem_values losses baseline deadline",
-    "rivals misuse live cache capacity delayed_vaw knobs leaves",
+    "rivals misuse live capacity delayed_vaw knobs",
 )
-"""The same for the compiled pass. What has codes in common is together, as they are then compiled
-once, and smaller parts of them too; every process begins with what takes seconds to import."""
+"""The same for the compiled pass."""
 FEW, FEW_COMPILED = 100, 50
-
-_COLD = [f"tests/test_{name}.py" for name in ("leaves", "fours", "kernels")]
-"""Tests that compile into an empty cache; that reaches what only runs then."""
 
 _LIVELY = [f"tests/test_{name}.py" for name in ("knobs", "knobs_live", "knobs_clock", "taming")]
 """Tests that reach what only happens in long or troubled lives."""
@@ -121,9 +116,8 @@ def jobs(everything: bool, scratch: str) -> list[Job]:
     def pytest(kind: str, batch: list[str], *options: str) -> Job:
         words = [name.removeprefix("tests/test_").removesuffix(".py") for name in batch]
         command = [python, "-m", "pytest", "-q", *options, *batch]
-        flag = "0" if kind == "compiled" else "1"
-        compiled = {"NUMBA_DISABLE_JIT": flag, "BELATED_INTERPRETED": flag}
-        return Job(f"pytest, {kind}: {', '.join(words)}", [command], compiled)
+        mode = {"BELATED_INTERPRETED": "0" if kind == "compiled" else "1"}
+        return Job(f"pytest, {kind}: {', '.join(words)}", [command], mode)
 
     marked = [name for name in tests if "mark.compiled" in (ROOT / name).read_text()]
     wanted = ["--hypothesis-profile=many", "--pictures"] if everything else ["-m", "not slow"]
@@ -153,27 +147,21 @@ def jobs(everything: bool, scratch: str) -> list[Job]:
 
 
 def _pins(python: str, scratch: str) -> Job:
-    """Return the job of the pins with coverage, as they run nearly every kind of kernel.
+    """Return the job of the pins with coverage, as they reach nearly all of the core.
 
-    What compiles leaves is reached by every construct of theirs, in both ways; what happens to
-    knobs in a live system, and to labels that were slips, by their tests.
+    What happens to knobs in a live system, and to early outliers of labels, is reached by their
+    tests.
     """
     coverage = [python, "-m", "coverage"]
-    cold = ["env", "NUMBA_DISABLE_JIT=0", f"NUMBA_CACHE_DIR={scratch}/cold"]
-    plain = [*cold, "BELATED_PLAIN_LEAVES=1"]
-    slow = ["env", "NUMBA_DISABLE_JIT=1", "BELATED_INTERPRETED=1", *coverage, "run"]
     return Job(
-        "pins, with coverage of the kernels",
+        "pins, with coverage of the core",
         [
-            [*slow, "tests/pins.py"],
-            [*slow, "-m", "pytest", "-q", "-m", "not slow", *_LIVELY],
-            [*cold, *coverage, "run", "-m", "pytest", "-q", "-m", "compiled and not slow", *_COLD],
-            [*cold, *coverage, "run", "tests/leaf_values.py"],
-            [*plain, *coverage, "run", "tests/leaf_values.py"],
+            [*coverage, "run", "tests/pins.py"],
+            [*coverage, "run", "-m", "pytest", "-q", "-m", "not slow", *_LIVELY],
             [*coverage, "combine", "--quiet"],
             [*coverage, "report"],
         ],
-        {"COVERAGE_FILE": f"{scratch}/coverage"},
+        {"COVERAGE_FILE": f"{scratch}/coverage", "BELATED_INTERPRETED": "1"},
     )
 
 
@@ -191,7 +179,6 @@ def main(arguments: list[str]) -> int:
                 failed.set()
 
     with tempfile.TemporaryDirectory() as scratch:
-        os.environ["NUMBA_CACHE_DIR"] = f"{scratch}/kernels"
         todo = jobs("--all" in arguments, scratch)
         with ThreadPoolExecutor(WORKERS) as workers:
             list(workers.map(work, todo))

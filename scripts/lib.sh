@@ -106,20 +106,39 @@ install() {
         "$venv/bin/python" -m pip install --disable-pip-version-check --no-input --no-compile "$@"
 }
 
+# Shows that something is going on, every ten seconds, until stop_clock.
+start_clock() {
+    (
+        seconds=0
+        while sleep 10 </dev/null >/dev/null 2>&1; do
+            seconds=$((seconds + 10))
+            say "  ... $seconds s"
+        done
+    ) &
+    clock=$!
+}
+
+stop_clock() {
+    [ -z "${clock:-}" ] || kill "$clock" 2>/dev/null || true
+    clock=
+}
+
 install_extra() {
     if [ -f "$stamp" ]; then
         say "Updating belated[$1] in .venv ..."
     else
-        say "Installing belated[$1] into .venv (first time only, a minute or two) ..."
+        say "Installing belated[$1] into .venv and compiling its core (first time only, a minute or two) ..."
     fi
     rm -f "$stamp"
     print=$(fingerprint_of_metadata) || die "could not read pyproject.toml and src/belated/_version.py."
     compiled=$(fingerprint_of_core) || die "could not read src/belated/core."
     choose_compiler
+    start_clock
     if ! install -e "${root}[$1]" >"$log" 2>&1; then
         tail -n 30 "$log" >&2
         die "the installation failed; the whole log is in $log"
     fi
+    stop_clock
     write_stamp "$print" "$1" "$compiled"
 }
 
@@ -153,14 +172,17 @@ compile_core() {
     if ! "$venv/bin/python" -c 'import Cython, setuptools' 2>/dev/null; then
         install 'cython>=3.1' 'setuptools>=77' >"$log" 2>&1 || die "Cython could not be installed; see $log"
     fi
+    start_clock
     if ! (cd "$root" && "$venv/bin/python" setup.py build_ext --inplace) >"$log" 2>&1; then
         tail -n 30 "$log" >&2
         die "the core could not be compiled; the whole log is in $log"
     fi
+    stop_clock
     write_stamp "$(sed -n 2p "$stamp")" "$(sed -n 3p "$stamp")" "$compiled"
 }
 
 release_lock() {
+    stop_clock
     rm -rf "$lock"
 }
 

@@ -1,7 +1,7 @@
 """Settings and fixtures that all tests share.
 
-Tests run interpreted unless NUMBA_DISABLE_JIT=0 asks for the compiler, as both give the same bits
-and compiling is slow. ``CONTRIBUTING.md`` says what the marks are for.
+Tests run interpreted unless BELATED_INTERPRETED=0 asks for what is compiled: both give the same
+bits, and interpreted runs check bounds. ``CONTRIBUTING.md`` says what the marks are for.
 """
 
 from __future__ import annotations
@@ -20,9 +20,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-os.environ.setdefault("NUMBA_DISABLE_JIT", "1")  # numba reads it when it is imported
-INTERPRETED = os.environ["NUMBA_DISABLE_JIT"] != "0"
-calls_leaves = pytest.mark.skipif(not INTERPRETED, reason="it calls a leaf, which entries only can")
+os.environ.setdefault("BELATED_INTERPRETED", "1")  # read when the core is imported
+INTERPRETED = os.environ["BELATED_INTERPRETED"] != "0"
 TESTS = Path(__file__).resolve().parent
 EMPTY_IMAGE = "data:image/svg+xml;base64,PHN2ZyB4bWxucz0iaHR0cDovL3d3dy53My5vcmcvMjAwMC9zdmciLz4="
 
@@ -64,7 +63,7 @@ def shortened(rounds: int) -> int:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what needs the compiler where there is none."""
+    """Leave out what needs the compiled core where that is not in use."""
     if INTERPRETED:
         out = [item for item in items if item.get_closest_marker("needs_compiler")]
         config.hook.pytest_deselected(items=out)
@@ -108,13 +107,10 @@ def python() -> Python:
     """Return a function that runs a fresh interpreter and returns what it prints.
 
     It takes the arguments of the interpreter and, as keywords, environment variables; None removes
-    one. What holds for numba holds for the core, unless it is told otherwise. Warnings are not
-    errors there, as nothing of pytest is.
+    one. Warnings are not errors there, as nothing of pytest is.
     """
 
     def run(*arguments: str, check: bool = True, **environment: str | None) -> str:
-        if "NUMBA_DISABLE_JIT" in environment:
-            environment.setdefault("BELATED_INTERPRETED", environment["NUMBA_DISABLE_JIT"])
         wanted = {**os.environ, **environment}
         done = subprocess.run(
             [sys.executable, *arguments],

@@ -185,7 +185,7 @@ def write() -> None:
 
 
 if __name__ == "__main__" and "--write" in sys.argv:
-    if "NUMBA_DISABLE_JIT" not in os.environ:  # it is read at import, so start again
-        os.environ["NUMBA_DISABLE_JIT"] = "1"
+    if "BELATED_INTERPRETED" not in os.environ:  # it is read at import, so start again
+        os.environ["BELATED_INTERPRETED"] = "1"
         os.execv(sys.executable, [sys.executable, *sys.argv])
     write()

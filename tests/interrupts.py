@@ -2,7 +2,7 @@
 
 Python looks for signals when a function begins, when a loop turns back, and after a call. A tracer
 is asked before every instruction and a profiler after every call of C code, so that they can raise
-something in just these moments. Kernels are compiled: a signal waits for their end.
+something in just these moments. The core is compiled: a signal waits for the end of its calls.
 
 The garbage collector is paused meanwhile: Python drops what is raised in its callbacks, of which
 hypothesis has one, and pytest takes that for a failure.

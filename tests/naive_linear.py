@@ -28,6 +28,7 @@ import copy
 import functools
 import itertools
 import math
+import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -164,21 +165,10 @@ class NaiveLoss:
 # --- Short numbers -------------------------------------------------------------------------------
 
 
-def rounded(v: float, digits: int) -> float:
-    """Return the nearest number with so many binary digits, halves away from zero."""
-    mantissa, exponent = math.frexp(abs(v))
-    whole = math.floor(math.ldexp(mantissa, digits) + 0.5)
-    return math.copysign(math.ldexp(whole, exponent - digits), v)
-
-
-def rounded_up(v: float) -> float:
-    """Return the next number with eight binary digits, at least 2^-256 or so.
-
-    What is too large by 2^-30 alone is rounded down: often that is rounding of something exact.
-    """
-    mantissa, exponent = math.frexp(v)
-    whole = math.ceil(256.0 * (mantissa - 2.0**-31))
-    return max(math.ldexp(whole, exponent - 8), 129.0 / 128.0 * 2.0**-256)
+def rounded(v: float) -> float:
+    """Return the nearest number in single precision."""
+    single: float = struct.unpack("<f", struct.pack("<f", v))[0]
+    return single
 
 
 # --- State ---------------------------------------------------------------------------------------
@@ -205,7 +195,18 @@ class Coordinate:
 
     def short(self, v: float) -> float:
         """Return a number as it is kept."""
-        return rounded(v, 21) if self.narrow else v
+        return rounded(v) if self.narrow else v
+
+    def energy_and_rate(self, A: float, S: float, unit: float) -> tuple[float, float]:
+        """Return A as it is kept, and S / sqrt(A); if narrow, computed in the unit of slopes."""
+        if A == 0.0 or not self.narrow:
+            return A, S / math.sqrt(A) if A > 0.0 else 0.0
+        root = rounded(math.sqrt(rounded(A / unit / unit)))
+        return rounded(rounded(unit) * root) ** 2, rounded(rounded(S / unit) / root)
+
+    def short_root(self, v: float) -> float:
+        """Return a number of which the root is kept."""
+        return rounded(math.sqrt(v)) ** 2 if self.narrow else v
 
     def weight(self, k: int) -> float:
         """Return the weight of expert k."""
@@ -219,16 +220,17 @@ class Coordinate:
         d = x - self.mean
         mean = self.mean + d / self.count
         variance = self.variance + (d * (x - mean) - self.variance) / self.count
-        self.mean = rounded(mean, 37) if self.narrow else mean
-        self.variance = self.short(variance)
+        self.mean = self.short(mean)
+        self.variance = self.short_root(variance)
         if variance > 1e-12 * mean**2:
-            return (x - mean) / math.sqrt(variance)
+            return self.short((x - mean) / math.sqrt(variance))
         return 1.0 if mean != 0.0 else 0.0
 
     def average(self) -> None:
         """Let the weight of expert 3 count in the mean, by how many values there were."""
         share = 2.0 / (self.count + 1)
-        self.mean_of_w = self.short((1.0 - share) * self.mean_of_w + share * self.w[AVERAGED])
+        away = self.w[AVERAGED] - self.mean_of_w
+        self.mean_of_w = self.short(self.mean_of_w + share * away)
 
     def size(self, s: float) -> float:
         """Return what an open ticket with the value s adds to the caution."""
@@ -241,12 +243,10 @@ class Coordinate:
         least = ENDOWMENT * S
         theta = self.fraction * (self.G + self.L) - z
         won = max((self.wealth - least) * self.L - z * self.weight(COIN), 0.0)
-        if abs(z) > self.L:
-            self.L = rounded_up(abs(z)) if self.narrow else abs(z)
-        G = self.G + abs(z)
-        self.G = self.short(G)
-        self.fraction = self.short(theta / (G + self.L))
-        self.wealth = self.short(least + min(won / self.L, 100.0 * S))
+        L, G = max(self.L, abs(z)), self.G + abs(z)
+        self.L, self.G = self.short(L), self.short(G)
+        self.fraction = self.short(theta / (G + L))
+        self.wealth = self.short(least + min(won / L, 100.0 * S))
 
 
 @dataclass
@@ -916,19 +916,16 @@ class NaiveLinear:
         The pull of the first scale is of no account: its energies are those of the second.
         """
         unit = S if self.loss.kind in ("squared", "huber") else 1.0  # that of slopes
-        energies: list[list[float]] = [[] for _ in SCALES]
+        rates: list[list[float]] = [[] for _ in SCALES]
         for k in range(1, len(SCALES)):
             for i, s in row:
                 c, g = self.coordinates[i], pulls[k] * abs(s)
                 A = c.A[k] + h * g * (g + CAUTION[k] * unit * self._open_size(i))
-                c.A[k] = c.short(A)
-                energies[k].append(A)
+                c.A[k], eta = c.energy_and_rate(A, S, unit)
+                rates[k].append(eta)
                 c.A[0] = c.A[1]
-        energies[0] = energies[1]
-        return [
-            [a * S / math.sqrt(A) if A > 0.0 else 0.0 for A in of_scale]
-            for a, of_scale in zip(SCALES, energies, strict=True)
-        ]
+        rates[0] = rates[1]
+        return [[a * eta for eta in of_scale] for a, of_scale in zip(SCALES, rates, strict=True)]
 
     def _bet(self, S: float, row: Row, y: float, h: float) -> None:
         """Coin betting per coordinate with a quarter of the labels' scale to start with."""

@@ -3,7 +3,7 @@
 ``python tests/pins.py`` says how many pins differ from ``pins.json`` and which, ``--write`` writes
 that file anew, and ``--print`` prints the pins. Only public names of belated are used here, and the
 lists of cases that other tests have. Everything runs without a compiler, unless the environment has
-a NUMBA_DISABLE_JIT of its own: interpreted and compiled runs agree bit for bit.
+a BELATED_INTERPRETED of its own: interpreted and compiled runs agree bit for bit.
 
 Numbers enter by their exact bytes. Texts for people have pins of their own, with a name that ends
 in ``words``, so that rewording a sentence does not hide a changed number. What a solver found is
@@ -429,7 +429,7 @@ def _gradient(t: int, x: Any) -> Array:
 
 
 def of_custom_losses() -> Iterator[Pin]:
-    """A user's losses, which run outside the kernels."""
+    """A user's losses, which run outside the core."""
     losses = bl.losses.Custom(DIM, _value, _gradient, lipschitz=3.0, magnitude=4.0)
     curved = dataclasses.replace(losses, curvature=0.2)
     yield "custom losses: sums", digest(losses.total([0.1, 0.2], ROUNDS))
@@ -1138,7 +1138,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    if "NUMBA_DISABLE_JIT" not in os.environ:  # it is read at import, so start again
-        os.environ["NUMBA_DISABLE_JIT"] = "1"
+    if "BELATED_INTERPRETED" not in os.environ:  # it is read at import, so start again
+        os.environ["BELATED_INTERPRETED"] = "1"
         os.execv(sys.executable, [sys.executable, *sys.argv])
     sys.exit(main(sys.argv[1:]))

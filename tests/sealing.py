@@ -45,7 +45,7 @@ def arrays_of(blob: bytes) -> dict[str, NDArray[Any]]:
     start = PREFIX.size + PREFIX.unpack_from(blob)[2]
     arrays = {}
     for name, (kind, shape) in header_of(blob)["arrays"].items():
-        size = 8 * math.prod(shape)
+        size = int(kind[-1]) * math.prod(shape)
         arrays[name] = np.frombuffer(blob[start : start + size], kind).reshape(shape).copy()
         start += size
     return arrays

@@ -303,8 +303,7 @@ def test_many_labels_are_applied_in_their_call() -> None:
     for model in (one, other):
         model.predict_many(x)
     one.observe_many(range(1499), y[:1499])
-    assert one._set is not None
-    assert one._set.undo is not None
+    assert one._linear.is_applied
     one.observe(1499, y[1499])
     other.observe_many(range(1499, -1, -1), y[::-1])
     assert one.peek(x[0]) == other.peek(x[0])
@@ -351,7 +350,7 @@ def of_intervals(told_in: list[int], *, looks: bool) -> tuple[bytes, bytes]:
             intervals.report()
             intervals = bl.Intervals.restore(intervals.snapshot())
     intervals.predict({"x": 2.0})
-    return intervals.model.snapshot(), intervals._state.scores.snapshot()
+    return intervals.model.snapshot(), intervals._score_model.snapshot()
 
 
 @pytest.mark.compiled

@@ -10,7 +10,6 @@ import numpy.typing as npt
 import pytest
 
 import belated as bl
-from belated.kernels.linear import layout as lm
 from belated.linear import LinearModel
 from conftest import shortened
 from naive_linear import (
@@ -62,11 +61,11 @@ def test_fast_and_slow_agree_and_so_do_live_and_whole(kind: Loss) -> None:
         if event >= 0:
             row = list(enumerate(x[event].tolist()))
             peeked = live.peek(x[event])
-            ticket, value = live.predict(x[event])
+            _, value = live.predict(x[event])
             assert value == peeked
             assert value == pytest.approx(slow.predict(row)[1], rel=1e-9, abs=1e-9)
-            record = live._memory.records[ticket - live.rounds]
-            moved += int(record[lm.SHOWN] != record[lm.MIXTURE])
+            mixture, shown = live._linear.state()["tickets.records"][-1, 8:10]
+            moved += int(shown != mixture)
             if event == count // 2:
                 live = LinearModel.restore(live.snapshot())
         else:
@@ -342,8 +341,9 @@ def test_without_open_tickets_nothing_is_corrected(kind: Loss, silence: bool) ->
     if not silence:
         timeline = bl.Timeline.from_delays(np.zeros(200, dtype=np.int64))
     model.replay(x, y, timeline)
-    assert model._memory.f[lm.OFFSET] == 0.0 or kind in ("logistic", "hinge")
-    assert model._memory.f[lm.SHRINKAGE] == 1.0
+    censoring = model._looked().censoring
+    assert censoring.offset == 0.0 or kind in ("logistic", "hinge")
+    assert censoring.shrinkage == 1.0
 
 
 def test_mean_loss_is_that_of_what_was_shown() -> None:

@@ -15,9 +15,7 @@ import pytest
 
 import belated
 from belated import cli
-from belated.cli import warm
 from belated.errors import BelatedError
-from belated.linear.losses import LOSSES
 
 
 def run(*arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
@@ -37,9 +35,9 @@ def commands() -> dict[str, argparse.ArgumentParser]:
 
 
 def test_commands_are_found_in_the_parser() -> None:
-    assert {
-        *("demo", "audit", "replay", "evaluate", "study", "serve", "warm", "completion")
-    } == set(commands())
+    assert {*("demo", "audit", "replay", "evaluate", "study", "serve", "completion")} == set(
+        commands()
+    )
 
 
 def test_help_names_every_command() -> None:
@@ -57,7 +55,7 @@ def test_version() -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [[], ["nonsense"], ["demo", "--seed", "-1"], ["demo", "--seed", "x"], ["warm", "--fast"]],
+    [[], ["nonsense"], ["demo", "--seed", "-1"], ["demo", "--seed", "x"], ["completion", "--fast"]],
 )
 def test_wrong_usage_exits_with_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
@@ -66,13 +64,13 @@ def test_wrong_usage_exits_with_2(arguments: list[str], capsys: pytest.CaptureFi
     assert "usage: belated" in capsys.readouterr().err
 
 
-def test_help_loads_neither_numpy_nor_numba() -> None:
+def test_help_does_not_load_numpy() -> None:
     script = (
         "import sys\n"
         "from belated.cli import main\n"
         "try: main(['demo', '--help'])\n"
         "except SystemExit as stop: assert stop.code == 0\n"
-        "heavy = {'numpy', 'numba', 'matplotlib'} & set(sys.modules)\n"
+        "heavy = {'numpy', 'matplotlib'} & set(sys.modules)\n"
         "sys.exit(f'loaded {heavy}' if heavy else 0)\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
@@ -153,21 +151,21 @@ class Terminal(io.StringIO):
 
 
 def announcing() -> argparse.ArgumentParser:
-    """Build a parser whose only command compiles something twice, and says so."""
+    """Build a parser whose only command logs the same message twice."""
 
-    def compile_twice(_: argparse.Namespace) -> None:
+    def log_twice(_: argparse.Namespace) -> None:
         logger = logging.getLogger("belated")
         logger.debug("a detail")
-        for name in ("play", "play"):
-            logger.info("compiling %s (the first time takes seconds)", name)
+        for name in ("disk", "disk"):
+            logger.info("waiting for the %s", name)
         print("done")
 
     parser = argparse.ArgumentParser()
-    parser.set_defaults(run=compile_twice)
+    parser.set_defaults(run=log_twice)
     return parser
 
 
-def test_a_terminal_is_told_what_is_compiled(
+def test_a_terminal_is_told_what_is_logged(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     logger, screen = logging.getLogger("belated"), Terminal()
@@ -175,7 +173,7 @@ def test_a_terminal_is_told_what_is_compiled(
     monkeypatch.setattr(cli, "_parser", announcing)
     monkeypatch.setattr(sys, "stderr", screen)
     assert cli.main([]) == 0
-    assert screen.getvalue() == "\rbelated: compiling play (the first time takes seconds)\n"
+    assert screen.getvalue() == "\rbelated: waiting for the disk\n"
     assert capsys.readouterr().out == "done\n"
     assert (logger.level, logger.handlers) == before
 
@@ -186,28 +184,6 @@ def test_without_a_terminal_nothing_is_told(
     monkeypatch.setattr(cli, "_parser", announcing)
     assert cli.main([]) == 0
     assert capsys.readouterr() == ("done\n", "")
-
-
-def test_warm_compiles_and_says_where(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    every = dict(warm._common())
-    few = {name: every[name] for name in ("linear model, squared", "chooser")}
-    monkeypatch.setattr(warm, "_common", lambda: iter(few.items()))
-    assert cli.main(["warm"]) == 0
-    first, second, last = capsys.readouterr().out.splitlines()
-    assert first.startswith("[ 1/2] linear model, squared ")
-    assert second.startswith("[ 2/2] chooser ")
-    where = re.fullmatch(r"Kept in (.+); \d+\.\d s in all", last)
-    if where:
-        assert list(Path(where[1]).glob("entries.predict*.nbc"))
-    else:
-        assert last.startswith(("Nothing to compile", "Compiled, but not kept"))
-
-
-def test_warm_covers_every_loss() -> None:
-    names = [name for name, _ in warm._common()]
-    assert len(names) == len(set(names)) == len(LOSSES) + 1  # a chooser
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

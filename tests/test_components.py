@@ -19,7 +19,7 @@ import belated as bl
 import naive
 from belated import refusals
 from belated.core import rates as core_rates
-from belated.core.exploration import Smoothing
+from belated.core.rates import Smoothing
 from belated.core.tickets import Tickets
 from belated.learner.compose import schedule_of
 from belated.reductions import Reduction

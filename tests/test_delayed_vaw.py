@@ -189,7 +189,7 @@ def test_compiled_is_interpreted_bit_for_bit(python: Python) -> None:
     model = DelayedVAW(5, **TOLD)
     batch(model, rows, labels)
     model.cancel(min(model._model.tickets.answerable()))
-    assert python("test_delayed_vaw.py", NUMBA_DISABLE_JIT="1").strip() == model.snapshot().hex()
+    assert python("test_delayed_vaw.py", BELATED_INTERPRETED="1").strip() == model.snapshot().hex()
 
 
 def test_the_inverse_is_computed_afresh_now_and_then() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from importlib.metadata import requires, version
+from importlib.metadata import version
 
 import pytest
 from packaging.requirements import Requirement
@@ -12,7 +12,6 @@ from packaging.version import Version
 from documents import ROOT
 
 TESTED = {
-    "numba": ("0.68",),
     "uvicorn": ("0.30", "0.54"),
     "httptools": ("0.6", "0.9"),
 }
@@ -21,9 +20,17 @@ TESTED = {
 
 def bounds() -> dict[str, Requirement]:
     """Return the requirements of the project by name."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    groups = [project["dependencies"], *project["optional-dependencies"].values()]
+    pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    project = pyproject["project"]
+    needed = pyproject["build-system"]["requires"], project["dependencies"]
+    groups = [*needed, *project["optional-dependencies"].values()]
     return {found.name: found for group in groups for found in map(Requirement, group)}
+
+
+def test_every_dependency_has_its_reason() -> None:
+    rows = [line.split("|") for line in (ROOT / "docs/dependencies.md").read_text().splitlines()]
+    explained = {name.strip() for row in rows if len(row) > 4 for name in row[1].split(",")}
+    assert bounds().keys() - {"belated"} <= explained
 
 
 @pytest.mark.parametrize("name", TESTED)
@@ -42,12 +49,3 @@ def test_the_bound_of_uvicorn_is_that_of_the_connections() -> None:
     from belated.service.wire import KNOWN
 
     assert TESTED["uvicorn"] == KNOWN
-
-
-def test_numba_bounds_llvmlite() -> None:
-    (llvmlite,) = (
-        found for found in map(Requirement, requires("numba") or ()) if found.name == "llvmlite"
-    )
-    major, minor = Version(version("llvmlite")).release[:2]
-    assert version("llvmlite") in llvmlite.specifier
-    assert f"{major}.{minor + 1}.0" not in llvmlite.specifier

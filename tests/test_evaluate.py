@@ -540,7 +540,7 @@ def test_moments_that_name_no_zone_are_in_that_of_the_log() -> None:
 
 def test_moments_that_are_none() -> None:
     assert moment_in("12.5", 2.5) == 10.0
-    for wrong in ("soon", np.datetime64("NaT")):
+    for wrong in ("soon", np.datetime64("NaT", "s")):
         with pytest.raises(SpecError, match="a time like 2024"):
             moment_in(wrong, np.datetime64("2024-05-01T12:00"))
     with pytest.raises(SpecError, match="must be a number here"):

@@ -130,7 +130,7 @@ def test_all_go_through_all_places(python: Python, capsys: pytest.CaptureFixture
         said = capsys.readouterr().out
     else:
         said = python(
-            "-c", f"import test_families as t; t.check_all({every})", NUMBA_DISABLE_JIT="1"
+            "-c", f"import test_families as t; t.check_all({every})", BELATED_INTERPRETED="1"
         )
     assert said == f"{(6 * 6 + 1 + 1) * len(SETS) // every}\n"
 

@@ -41,9 +41,9 @@ def parts() -> Iterator[Any]:
 
 @pytest.mark.needs_compiler
 @pytest.mark.parametrize(("most", "names"), [*parts()])
-def test_compiled_kernels_survive_them_too(python: Python, most: int, names: list[str]) -> None:
+def test_the_compiled_core_survives_them_too(python: Python, most: int, names: list[str]) -> None:
     """In a process of its own, so that a crash or a claim for memory is seen."""
-    assert "memory grew by" in python("forging.py", str(most), *names, NUMBA_DISABLE_JIT="0")
+    assert "memory grew by" in python("forging.py", str(most), *names, BELATED_INTERPRETED="0")
 
 
 def _blob(spec: Any, rounds: int = 9) -> bytes:
@@ -181,11 +181,12 @@ def test_models_refuse_what_does_not_add_up() -> None:
     blob = case.blob()
     arrays = arrays_of(blob)
     for changes in (
-        {"seen": arrays["seen"][::-1].copy()},
-        {"pairs": np.full_like(arrays["pairs"], 1e9)},
-        {"pairs": np.full_like(arrays["pairs"], np.nan)},
-        {"rows": -arrays["rows"]},
-        {"records": arrays["records"] + 1.0},
+        {"experts.touched": arrays["experts.touched"][::-1].copy()},
+        {"experts.x": np.full_like(arrays["experts.x"], 1e9)},
+        {"experts.x": np.full_like(arrays["experts.x"], np.nan)},
+        {"experts.index": arrays["experts.index"] + 1},
+        {"experts.root": -arrays["experts.root"] - 1.0},
+        {"tickets.records": arrays["tickets.records"] + 1.0},
     ):
         with pytest.raises(SnapshotError, match=r"restore: .*fit together"):
             case.restore(with_arrays(blob, changes))

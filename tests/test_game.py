@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -45,7 +44,7 @@ from belated.rivals import (
     QuanrudKhashabiDoubling,
 )
 from compositions import ALL, COMPOSITIONS, KINDS, Composition
-from conftest import Python, shortened
+from conftest import INTERPRETED, Python, shortened
 from interrupts import without_collector
 from naive_game import (
     FAMILIES,
@@ -61,7 +60,6 @@ from naive_game import (
 )
 from naive_losses import Family
 
-INTERPRETED = bool(numba.config.DISABLE_JIT)
 ROUNDS = 60
 SEED = 5
 # Without types, as some of what follows is wrong on purpose.
@@ -395,7 +393,7 @@ def digest(run: Run) -> str:
 @pytest.fixture(scope="module")
 def interpreted(python: Python) -> dict[str, str]:
     """Digests from the source without a compiler."""
-    digests: dict[str, str] = json.loads(python("test_game.py", NUMBA_DISABLE_JIT="1"))
+    digests: dict[str, str] = json.loads(python("test_game.py", BELATED_INTERPRETED="1"))
     return digests
 
 

@@ -12,7 +12,6 @@ import pytest
 
 import belated as bl
 from belated.errors import AlreadyObserved, BadKey
-from belated.learner.whole import Whole
 from conftest import everything
 from interrupts import interrupted
 
@@ -28,7 +27,7 @@ Event = tuple[Callable[[], Made], Act]
 def check(event: Event, go_on: Act, kind: type[BaseException], *more: int, step: int = 1) -> None:
     """Demand that whatever was interrupted is as before or as after, and goes on like that.
 
-    The quick pass tries one moment in seven.
+    The quick pass tries one moment in seven. An event that is one call of C has no such moment.
     """
     make, act = event
     untouched, whole = make(), make()
@@ -50,7 +49,6 @@ def check(event: Event, go_on: Act, kind: type[BaseException], *more: int, step:
         for each in (found, type(found).restore(blob)):
             go_on(each)
             assert each.snapshot() == goings[blob]
-    assert moments > 0
 
 
 def check_all(event: Event, go_on: Act) -> None:
@@ -111,7 +109,7 @@ OF_INTERVALS: dict[str, Event] = {
     ),
     "observe": (intervals, lambda i: i.observe(10, 1.5)),
     "by key": (intervals, lambda i: i.observe("k11", 1.5)),
-    "far away": (intervals, lambda i: i.observe("k11", 1e50)),
+    "far away": (intervals, lambda i: i.observe("k11", 1e20)),
     "unbounded": (intervals, lambda i: i.observe(0, 1.5)),
     "late": (lambda: intervals(wait={"predictions": 3}), lambda i: i.observe(0, 1.5)),
     "too late": (
@@ -187,7 +185,7 @@ def learn_on(made: bl.LinearModel) -> None:
     """Answer what can be answered, and some more."""
     for ticket in sorted(made.answerable()):
         made.observe(ticket, float(ticket % 2))
-    needs_dates = made._memory.has_dates or made.settings.needs_times
+    needs_dates = made._linear.kind_of_times > 1 or made.settings.needs_times
     at = later_than(needs_dates, made.settings.deadline)
     for turn in range(3):
         ticket = made.predict({"x": float(turn), "y": 1.0}, key="again", at=at).ticket
@@ -311,8 +309,7 @@ def crowded() -> bl.Chooser:
 
 def choose_on(made: bl.Chooser) -> None:
     """Show and answer what can be, and some more."""
-    made.report()  # what was left of an event is done
-    for ticket, kept in sorted(made._kept.items()):
+    for ticket, kept in sorted(made._choices.open.items()):
         if kept.row is not None:
             made.shown(ticket, at=70.0)
         with suppress(AlreadyObserved):
@@ -502,21 +499,6 @@ OF_REGRESSIONS: dict[str, Event] = {
 @pytest.mark.parametrize("event", OF_REGRESSIONS)
 def test_events_of_regressions_are_whole(event: str) -> None:
     check_all(OF_REGRESSIONS[event], regress_on)
-
-
-def test_what_can_never_be_finished_is_given_up_on() -> None:
-    """A signal handler may raise anything, so that one failure says nothing; five do."""
-    whole = Whole()
-
-    def fail(_: list[Any]) -> None:
-        raise TypeError("again")
-
-    whole.left = fail, [1], (), ()
-    for _ in range(5):
-        assert whole.left is not None
-        with pytest.raises(TypeError, match="again"):
-            whole.finish()
-    assert whole.left is None
 
 
 @pytest.mark.parametrize("kind", [TimeoutError, KeyboardInterrupt])

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 import belated as bl
 from belated import sealed
+from belated.core.intervals import LENGTH, Issued, Threshold, Window, limit_of, size_of
 from belated.errors import (
     AlreadyObserved,
     BadFeatures,
@@ -29,12 +30,8 @@ from belated.errors import (
     SpecError,
     UnknownTicket,
 )
-from belated.intervals import snapshot as snapshots
-from belated.intervals.guarantee import limits
 from belated.intervals.report import IntervalsReport
-from belated.intervals.state import Issued
-from belated.intervals.threshold import Threshold, limit_of, size_of
-from belated.intervals.window import LENGTH, Window
+from belated.limits import HUGE_LABEL
 from conftest import examples, shortened
 from naive_intervals import NaiveIntervals, NaiveThreshold
 
@@ -99,13 +96,13 @@ def judged(issued: float, score: float, *, at_ends: bool) -> bool:
 
 def check_limits(rule: Threshold) -> None:
     """Demand what the theorem says."""
-    low, high = limits(rule)
+    low, high = rule.limits()
     slack = SLACK * (1.0 + rule.arrived)
     assert low - slack <= rule.owed <= high + slack
-    if not rule.floors:  # nothing counts yet
+    floor = min(rule.floors)
+    if floor == math.inf:  # nothing counts yet
         assert rule.owed == 0.0
         return
-    floor = min(rule.floors)
     if floor > 0.0:
         reach = rule.largest / floor + max(rule.alpha, 1.0 - rule.alpha) * rule.most_open
         assert abs(rule.owed) <= reach * (1.0 + SLACK)
@@ -124,7 +121,7 @@ def test_what_is_owed_stays_within_the_limits(moves: list[Any], alpha: float) ->
             issued = waiting.pop(move[1] % len(waiting))
             score = SCORES[move[0]](issued, move[2]) if issued < math.inf else move[2]
             is_missed = judged(issued, score, at_ends=move[2] < 4.0)
-            rule.learn(issued, score, len(waiting) + 1, is_missed=is_missed)
+            rule.learn(issued, score, len(waiting) + 1, is_missed)
             slow.learn(issued, score, len(waiting) + 1, is_missed)
             check_limits(rule)
     if not rule.arrived:
@@ -132,7 +129,7 @@ def test_what_is_owed_stays_within_the_limits(moves: list[Any], alpha: float) ->
     count, heard = rule.arrived, rule.heard
     assert (count, heard) == (len(slow.counted(heard)), len(slow.arrivals))
     assert (rule.owed, rule.step) == (slow.owed(heard), slow.step(heard))
-    found = limits(rule)
+    found = rule.limits()
     for least in range(count):
         if slow.floor(least) > 0.0:
             for level in {0.0, rule.largest, *(limit_of(size) for size in rule.sizes)}:
@@ -155,11 +152,11 @@ def test_an_adversary_cannot_keep_the_share_away(delay: int, seed: int) -> None:
             place = int(np.argmin(waiting) if rising else np.argmax(waiting))
             issued = waiting.pop(place)
             score = float(rising)
-            rule.learn(issued, score, len(waiting) + 1, is_missed=score > issued)
+            rule.learn(issued, score, len(waiting) + 1, score > issued)
             if number % 97 == 0:
                 check_limits(rule)
     check_limits(rule)
-    low, high = limits(rule)
+    low, high = rule.limits()
     assert max(-low, high) < 0.1 * rule.arrived
 
 
@@ -179,7 +176,7 @@ def test_scores_that_swing_with_the_delay_are_covered(delay: int) -> None:
             ticket = number - delay
             score = float(scores[ticket])
             waiting, is_missed = min(delay, rounds - ticket) + 1, score > issued[ticket]
-            rule.learn(issued[ticket], score, waiting, is_missed=is_missed)
+            rule.learn(issued[ticket], score, waiting, is_missed)
             common += score > at_issue[ticket]
             current += 3.0 * ((score > current) - 0.1)
     assert rule.missed / rounds <= 0.105
@@ -190,12 +187,12 @@ def test_zeros_alone_promise_nothing_more_than_that_they_are_covered() -> None:
     """There is no unit as yet to take steps in."""
     rule = Threshold(0.1)
     for _ in range(101):  # the first says nothing
-        rule.learn(rule.issue(3.0), 0.0, 1, is_missed=False)
-    assert limits(rule) == (-10.0, 90.0)
+        rule.learn(rule.issue(3.0), 0.0, 1, False)
+    assert rule.limits() == (-10.0, 90.0)
     assert rule.issue(3.0) == 0.0
     for _ in range(5000):
         issued = rule.issue(3.0)
-        rule.learn(issued, 1.0, 1, is_missed=issued < 1.0)
+        rule.learn(issued, 1.0, 1, issued < 1.0)
         check_limits(rule)
 
 
@@ -254,7 +251,7 @@ def test_labels_are_judged_by_the_ends_as_they_were_issued(
             ticket, _, low, high = waiting.pop(place % len(waiting))
             label = LABELS[kind](low, high, number + shift) if high < math.inf else number + shift
             label = max(label, 0.0) if loss == "poisson" else label
-            is_point = intervals._state.kept[ticket].threshold < 0.0
+            is_point = intervals._coverage.issued[ticket].threshold < 0.0
             if high < math.inf:
                 missed += not low <= label <= high
                 points += is_point and label == low
@@ -264,7 +261,7 @@ def test_labels_are_judged_by_the_ends_as_they_were_issued(
             if report.coverage is not None:
                 slack = SLACK * (1.0 + abs(report.coverage))
                 assert report.guaranteed - slack <= report.coverage <= report.at_most + slack
-                check_limits(intervals._state.threshold)
+                check_limits(intervals._coverage.threshold)
 
 
 @given(
@@ -278,22 +275,22 @@ def test_a_score_below_its_threshold_is_between_the_ends(
     """That is all that the theorem asks of the verdict, besides thresholds below 0."""
     score = abs(label - value)
     for q in (threshold, math.nextafter(score, math.inf)):
-        low, high = made()._state.ends(value, q)
+        low, high = made()._coverage.ends(value, q)
         assert low <= label <= high or score >= q
 
 
 def test_an_end_may_be_further_than_the_threshold() -> None:
     """By a rounding, and then a label there is covered all the same."""
-    state, found = made()._state, 0
+    counted, found = made()._coverage, 0
     for number in range(200):
         value, q = 1.0 / (number + 3.0), 10.0 / (number + 7.0)
-        low, high = state.ends(value, q)
+        low, high = counted.ends(value, q)
         found += abs(high - value) > q
         issued = Issued(0, value, q)
         for label in (low, high):
-            missed = state.threshold.missed
-            state.threshold.put(state.judged(issued, label, abs(label - value), is_late=False)[0])
-            assert state.threshold.missed == missed
+            missed = counted.threshold.missed
+            counted.judge(issued, label, False)
+            assert counted.threshold.missed == missed
     assert found > 10
 
 
@@ -365,7 +362,7 @@ def test_intervals_without_ends_neither_cover_nor_miss() -> None:
     assert (report.guaranteed, report.at_most, report.is_vacuous) == (0.0, 1.0, True)
     assert "300   unbounded, from before the first label" in str(report)
     assert json.loads(report.to_json())["unbounded"] == 300
-    assert intervals._state.threshold.owed == 0.0
+    assert intervals._coverage.threshold.owed == 0.0
     assert intervals.peek([1.0]).high < 20.0
     again = bl.Intervals.restore(intervals.snapshot())
     assert again.snapshot() == intervals.snapshot()
@@ -380,23 +377,6 @@ def test_intervals_without_ends_neither_cover_nor_miss() -> None:
     assert report.coverage == pytest.approx(0.8, abs=0.03)
     assert report.half_width is not None
     assert report.half_width < 7.0
-
-
-def test_a_snapshot_from_before_there_were_unbounded_ones_goes_on() -> None:
-    """It had points at first, which count as they did then."""
-    intervals = made()
-    first = intervals.predict([1.0])
-    intervals._state.kept[first.ticket] = intervals._state.kept[first.ticket]._replace(
-        threshold=0.0
-    )
-    blob = intervals.snapshot()
-    about, _ = sealed.unseal("Intervals", blob, snapshots._PARTS)
-    assert set(about) == {"bytes", "coverage"}
-    again = bl.Intervals.restore(blob)
-    assert again.snapshot() == blob
-    again.observe(first.ticket, 2.0)
-    report = again.report()
-    assert (report.observed, report.unbounded, report.missed) == (1, 0, 1)
 
 
 def test_rates_have_no_interval_below_zero() -> None:
@@ -478,45 +458,46 @@ def test_what_is_refused_changes_nothing(act: Callable[[Any], Any], error: type)
     assert intervals.observe("mine", 3.0)
 
 
-@pytest.mark.parametrize("who", ["model", "scores"])
-def test_while_somebody_is_at_work_on_a_model_nothing_changes(who: str) -> None:
-    """Of neither model."""
+class Watched(dict[str, float]):
+    """Features that do something while they are read."""
+
+    act: Callable[[], Any]
+
+    def items(self) -> Any:
+        self.act()
+        return super().items()
+
+
+def test_a_call_during_another_one_is_refused() -> None:
+    """Of the intervals, and of their model."""
     intervals = made()
     intervals.predict([1.0], key="mine")
-    before = intervals.snapshot()
-    at_work = getattr(intervals._state, who)
+    before, model, refused = intervals.snapshot(), intervals.model, []
     acts: dict[str, Callable[[], Any]] = {
         "predict": lambda: intervals.predict([1.0], key="yours"),
         "observe": lambda: intervals.observe("mine", 1.0),
         "cancel": lambda: intervals.cancel("mine"),
+        "report": intervals.report,
+        "snapshot": intervals.snapshot,
+        "predict ": lambda: model.predict([1.0]),
+        "observe ": lambda: model.observe("mine", 1.0),
+        "cancel ": lambda: model.cancel("mine"),
     }
-    for name, act in acts.items():
-        at_work._turn.pop()
-        with pytest.raises(BusyError, match=f"{name}: another call is at work"):
-            act()
-        at_work._turn.append(None)
-        assert intervals.snapshot() == before
-    assert intervals.predict([1.0], key="yours").ticket == 1
 
+    def act() -> None:
+        for name, each in acts.items():
+            with pytest.raises(BusyError, match=f"{name.strip()}: another call is at work"):
+                each()
+            refused.append(name)
+        raise KeyError("nothing")
 
-def test_a_call_during_another_one_is_refused() -> None:
-    """As with a model."""
-    intervals = made()
-    ticket = intervals.predict([1.0]).ticket
-    before = intervals.snapshot()
-    intervals._turn.pop()
-    acts = (
-        lambda: intervals.predict([1.0]),
-        lambda: intervals.observe(ticket, 1.0),
-        lambda: intervals.cancel(ticket),
-        intervals.report,
-        intervals.snapshot,
-    )
-    for act in acts:
-        with pytest.raises(BusyError, match="nothing has changed"):
-            act()
-    intervals._turn.append(None)
+    features = Watched(x=1.0)
+    features.act = act
+    with pytest.raises(KeyError):
+        intervals.predict(features, key="yours")
+    assert refused == list(acts)
     assert intervals.snapshot() == before
+    assert intervals.predict([1.0], key="yours").ticket == 1
 
 
 def test_labels_that_the_model_drops_count_for_the_coverage() -> None:
@@ -555,10 +536,9 @@ def test_memory_is_bounded_where_that_of_the_model_is(more: dict[str, Any]) -> N
     sizes = []
     for _ in range(6500):
         intervals.predict([1.0])
-        sizes.append(len(intervals._state.kept))
+        sizes.append(len(intervals._coverage.issued))
     assert max(sizes) == max(sizes[:4500])
-    state = intervals._state
-    assert state.scores.open <= len(state.kept)
+    assert intervals._score_model.open <= len(intervals._coverage.issued)
     report = intervals.report()
     assert report.closed == 6500 - report.open > 0
     assert report.coverage is None
@@ -615,7 +595,7 @@ def test_cancelled_tickets_do_not_count() -> None:
     intervals.cancel("a")
     report = intervals.report()
     assert (report.observed, report.open, report.closed) == (0, 0, 1)
-    assert intervals._state.scores.open == 0
+    assert intervals._score_model.open == 0
     with pytest.raises(AlreadyObserved):
         intervals.observe(ticket, 1.0)
 
@@ -637,7 +617,7 @@ def test_a_model_may_have_a_past() -> None:
 def test_labels_of_any_size_are_taken() -> None:
     """A distance may be twice the largest label."""
     intervals = made()
-    for label in (1e50, -1e50, 1e50, 0.0, 1e-300):
+    for label in (HUGE_LABEL, -HUGE_LABEL, HUGE_LABEL, 0.0, 1e-300):
         assert intervals.observe(intervals.predict([1.0]).ticket, label)
     assert math.isfinite(intervals.predict([1.0]).high)
     assert bl.Intervals.restore(intervals.snapshot()).report() == intervals.report()
@@ -651,11 +631,11 @@ def test_the_report_says_when_the_guarantee_is_vacuous() -> None:
     intervals = made()
     assert "none yet" in str(intervals.report())
     assert "guaranteed nothing yet (vacuous)" in str(intervals.report())
-    rule = intervals._state.threshold
+    rule = intervals._coverage.threshold
     for number in range(3000):
         issued, score = rule.issue(1.0), number % 10 / 10.0
-        rule.learn(issued, score, 1, is_missed=score > issued)
-        intervals._state.rounds += 1
+        rule.learn(issued, score, 1, score > issued)
+        intervals._coverage.rounds += 1
     report = intervals.report()
     assert not report.is_vacuous
     assert report.guaranteed > 0.8
@@ -707,57 +687,55 @@ def forged(name: str, place: Any, value: Any) -> bytes:
     """Return a snapshot with one number changed, and a checksum that is right."""
     intervals = made()
     play(intervals, 40)
-    about, arrays = sealed.unseal("Intervals", intervals.snapshot(), snapshots._PARTS)
-    if name == "about":
-        about[place] = value
+    about, arrays = sealed.unseal("Intervals", intervals.snapshot(), None)
+    if name in ("about", "state"):
+        (about if name == "about" else about["state"])[place] = value
     else:
         arrays[name][place] = value
     return sealed.seal("Intervals", about, arrays)
 
 
-@pytest.mark.parametrize(
-    ("name", "place", "value"),
-    [
-        ("about", "coverage", 0.8),
-        ("about", "coverage", 2.0),
-        ("about", "coverage", "all"),
-        ("about", "bytes", [8]),
-        ("about", "bytes", None),
-        ("about", "bytes", [0, 0]),
-        ("about", "unbounded", -1),
-        ("about", "unbounded", 1000),
-        ("about", "unbounded", "all"),
-        ("about", "unbounded", None),
-        ("about", "unbounded", 1e308),
-        ("about", "unbounded", 10**400),
-        ("about", "late", -1),
-        ("about", "late", 1000),
-        ("about", "late", 1.0),
-        ("about", "late", None),
-        ("counts", 0, 1000),
-        ("counts", 1, 1000),
-        ("counts", 1, -1),
-        ("counts", 2, 0),
-        ("counts", 3, 5),
-        ("counts", 4, 3),
-        ("counts", 5, 1),
-        ("sums", 0, math.nan),
-        ("sums", 1, 1e300),
-        ("sums", 2, 1e9),
-        ("sums", 3, -1.0),
-        ("floors", 0, -1.0),
-        ("sizes", (0, 1), 1000),
-        ("sizes", (0, 0), 1 << 40),
-        ("flags", 10, 1),
-        ("flags", 15, -1),
-        ("tickets", (0, 0), 1000),
-        ("tickets", (0, 1), -1),
-        ("tickets", (1, 1), 0),
-        ("issued", (0, 0), math.inf),
-        ("issued", (0, 1), -math.inf),
-        ("issued", (0, 1), math.nan),
-    ],
-)
+WRONG: list[tuple[str, Any, Any]] = [
+    *(("about", "coverage", value) for value in (0.8, 2.0, "all", None, ())),
+    *(("about", "bytes", value) for value in ((8,), None, (0, 0), ("8", "8"), 8)),
+    *(("about", "state", value) for value in ((), None, "", 8)),
+    *(
+        ("state", f"threshold.{name}", value)
+        for name in ("arrived", "missed", "unbounded", "most_open")
+        for value in (-1, 1000, 1.0, "all", None, 1e308, 10**400)
+    ),
+    ("state", "threshold.most_open", 0),
+    ("state", "threshold.total", math.nan),
+    ("state", "threshold.largest", 1e300),
+    ("state", "threshold.top", 1e9),
+    ("state", "widths", -1.0),
+    *(("state", "late", value) for value in (-1, 1000, 1.0, None)),
+    *(("state", "rounds", value) for value in (3, 1000, -1)),
+    ("state", "tidy_at", 1),
+    ("state", "window.worst", 5),
+    ("state", "window.inside", 500),
+    ("threshold.floors", 0, -1.0),
+    ("threshold.floors", 0, math.inf),
+    ("threshold.floors", 48, 1.0),
+    ("threshold.floors", 1, math.nan),
+    ("threshold.sizes", (0, 1), 1000),
+    ("threshold.sizes", (0, 1), 0),
+    ("threshold.sizes", (0, 0), 1 << 40),
+    ("threshold.sizes", (0, 0), -1 << 63),
+    ("window.flags", 500, 1),
+    ("window.flags", 0, -1),
+    ("tickets", 0, 1000),
+    ("tickets", 0, -1),
+    ("tickets", 1, 0),
+    ("score_tickets", 0, -1),
+    ("score_tickets", 0, 1000),
+    ("values", 0, math.inf),
+    ("thresholds", 0, -math.inf),
+    ("thresholds", 0, math.nan),
+]
+
+
+@pytest.mark.parametrize(("name", "place", "value"), WRONG)
 def test_what_cannot_have_come_to_be_is_refused(name: str, place: Any, value: Any) -> None:
     """Whatever the checksum says."""
     with pytest.raises(SnapshotError):
@@ -808,7 +786,7 @@ def test_deadlines_in_predictions_close_tickets_too() -> None:
 
 
 def test_vectors_that_are_not_aligned() -> None:
-    """They are copied: kernels that are called directly take none of them."""
+    """They are copied: the core reads none of them as it is."""
     vector = np.zeros(25, dtype=np.uint8)[1:].view(np.float64)
     places = np.zeros(17, dtype=np.uint8)[1:].view(np.int64)
     assert not vector.flags.aligned

@@ -292,7 +292,7 @@ def test_what_was_played_in_spite_of_a_constraint_is_learned_as_it_was() -> None
     ticket, _ = knobs.predict()
     knobs.played(ticket, {"a": 8, "b": 6, "n": 7})
     knobs.revise(ticket, 5.0)
-    assert knobs._tuner.answers.places[0].tolist() == [1.0, 0.5, 0.75]
+    assert knobs._tuner.answers.rows[0, 4:].tolist() == [1.0, 0.5, 0.75]
     ticket, setting = knobs.predict()
     assert setting["a"] == pytest.approx(5.0, abs=0.09)
     assert setting["b"] == pytest.approx(3.0, abs=0.09)
@@ -301,7 +301,7 @@ def test_what_was_played_in_spite_of_a_constraint_is_learned_as_it_was() -> None
 
 
 def test_live_is_batch_with_constraints_and_a_clock() -> None:
-    """Both stand behind the work of the kernels, and neither is taken for the other."""
+    """Both stand behind other arrays, and neither is taken for the other."""
     told: dict[str, Any] = {"constraints": [{"x": 1, "y": 1, "at_least": 0.2}], "deadline": "5s"}
     ranges = {"x": (0, 1), "y": (0, 1)}
     live, batch = Knobs(ranges, **told), Knobs(ranges, **told)

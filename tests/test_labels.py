@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -23,7 +24,6 @@ from belated.errors import (
     SpecError,
     UnknownTicket,
 )
-from belated.kernels.linear import layout as lm
 from belated.linear.moments import read_times, time_of
 from belated.linear.settings import Settings
 from conftest import examples
@@ -175,17 +175,25 @@ def test_silence_is_learned_at_once_and_what_it_foretold_changes_nothing() -> No
     assert silent.report().corrected == 0
 
 
+def bets(model: Model) -> npt.NDArray[np.float64]:
+    """Return minus the sums of the gradients of coins."""
+    known = model._looked().experts.table
+    staked = known["turnover"].astype(float) + known["stake"]
+    found: npt.NDArray[np.float64] = known["fraction"] * staked
+    return found
+
+
 def test_the_coin_is_corrected_by_the_linear_term() -> None:
     """Its gradient is (old - new) x, however late the correction comes."""
     model = Model("squared", bits=4, silence=0.0, intercept=False)
     first = model.predict([1.0, 2.0]).ticket
     for i in range(30):
         model.observe(model.predict([float(i), 1.0]).ticket, float(i % 4))
-    x = model._memory.pool[1:4:2].copy()
-    before = model._memory.coordinates(slice(2)).bets
+    x = model._linear.state()["experts.x"][:2].astype(float)
+    before = bets(model)[:2]
     model.revise(first, 5.0)
     model.revise(first, 2.0)
-    after = model._memory.coordinates(slice(2)).bets
+    after = bets(model)[:2]
     assert after - before == pytest.approx(2.0 * x, rel=1e-5)
     assert model.open == 1
 
@@ -313,7 +321,7 @@ def test_what_is_settled_is_counted_once() -> None:
 def test_clocks_that_do_not_fit() -> None:
     model = Model("logistic", silence=0, deadline=timedelta(hours=1), bits=4)
     before = model.snapshot()
-    for nothing in (None, math.nan, np.datetime64("NaT")):
+    for nothing in (None, math.nan, np.datetime64("NaT", "s")):
         with pytest.raises(ClockError, match="at= is needed"):
             model.predict([1.0], at=nothing)
     wrong: Any
@@ -393,7 +401,8 @@ def test_corrections_without_end_do_not_break_the_model() -> None:
     for i in range(0, 3000, 2):
         model.predict(([1], [1.0]))
         model.observe(f"first-{i}", 1.0)
-    assert np.isfinite(model._memory.rows).all()
+    table = model._looked().experts.table
+    assert all(np.isfinite(table[name]).all() for name in table.dtype.names)
     assert math.isfinite(model.report().mean_loss or 0.0)
     blob = model.snapshot()
     assert Model.restore(blob).snapshot() == blob
@@ -451,7 +460,7 @@ def test_keys_of_closed_tickets_are_forgotten() -> None:
         model.predict([1.0], key=f"visit-{i}")
     assert model.open == 11
     assert model.nbytes < 400_000
-    assert len(model._keys.pairs(model._memory.answerable())) < 1200
+    assert len(model._state("here")[1]["keys"]) < 1200
     assert not model.observe("visit-2480", 1.0)  # late, and counted
     with pytest.raises(UnknownTicket):
         model.observe("visit-3", 1.0)
@@ -585,11 +594,10 @@ def test_experts_are_weighed_anew_after_fifty_corrections() -> None:
         if t >= 40 and due:
             ticket = due.pop(0)
             assert model.observe(ticket, 1.0) == naive.observe(ticket, 1.0)
-        f = model._memory.f
-        regrets = f[lm.REGRET : lm.REGRET + lm.EXPERTS]
+        mixture = model._looked().experts.mixture
         now = naive.looked_at()
-        assert regrets == pytest.approx(now.mixture.R, rel=1e-6, abs=1e-9)
-        assert f[lm.CHARGED] == now.charged
+        assert mixture.regrets == pytest.approx(now.mixture.R, rel=1e-6, abs=1e-9)
+        assert mixture.charged_from == now.charged
     assert 0 < naive.charged < 120
 
 

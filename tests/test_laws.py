@@ -119,7 +119,7 @@ def test_batch_is_live_bit_for_bit(composition: Composition) -> None:
 @pytest.fixture(scope="module")
 def interpreted(python: Python) -> dict[str, str]:
     """Digests of every composition, from the source without a compiler."""
-    digests: dict[str, str] = json.loads(python("compositions.py", NUMBA_DISABLE_JIT="1"))
+    digests: dict[str, str] = json.loads(python("compositions.py", BELATED_INTERPRETED="1"))
     return digests
 
 

@@ -35,7 +35,7 @@ def line(rate: Any = None, radius: float = 1.0) -> bl.FirstOrder:
 
 
 def impatient() -> bl.Skip:
-    """Return a learner that gives up; the same kernels as one of the compositions."""
+    """Return a learner that gives up; the same parts as one of the compositions."""
     return bl.Skip(bl.FirstOrder(bl.OMD(bl.Box([0.0], [2.0]), bl.rates.GradientAdaptive(1.0))))
 
 

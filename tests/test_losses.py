@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator
 from decimal import Decimal, localcontext
 from typing import Any, NamedTuple, cast
 
-import numba
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -47,10 +46,9 @@ from belated.losses import (
 from belated.losses.compose import loss_of
 from belated.rates import Tight
 from belated.spec import from_json
-from conftest import Python, everything
+from conftest import INTERPRETED, Python, everything
 from naive_losses import TARGETS, Family, Kind, NaiveSource, Targets
 
-INTERPRETED = bool(numba.config.DISABLE_JIT)
 ROUNDS = 40
 Array = npt.NDArray[np.float64]
 # Without types, as some of what follows is wrong on purpose.
@@ -694,14 +692,14 @@ def test_specs_are_made_and_written_without_numpy(python: Python) -> None:
         "import sys; from belated import losses, from_json\n"
         "spec = losses.Quadratic(losses.Drifting(3, 7, seed=2), 0.5)\n"
         "assert from_json(spec.to_json()) == spec and repr(spec) and spec.dim == 3\n"
-        "assert sys.modules.keys().isdisjoint({'numpy', 'numba'})",
+        "assert sys.modules.keys().isdisjoint({'numpy'})",
     )
 
 
 @pytest.fixture(scope="module")
 def interpreted(python: Python) -> dict[str, str]:
     """Digests of every loss, from the source without a compiler."""
-    digests: dict[str, str] = json.loads(python("test_losses.py", NUMBA_DISABLE_JIT="1"))
+    digests: dict[str, str] = json.loads(python("test_losses.py", BELATED_INTERPRETED="1"))
     return digests
 
 

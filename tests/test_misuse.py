@@ -76,6 +76,7 @@ def test_threads_in_one_learner_lose_nothing(switching: None) -> None:
 
 
 @pytest.mark.compiled
+@pytest.mark.needs_compiler  # interpreted, a model is for one thread at a time
 def test_threads_in_one_model_lose_nothing(switching: None) -> None:
     model = bl.LinearModel(bits=6, wait=None)
     row = {"a": 1.0, "b": "x"}
@@ -183,8 +184,9 @@ def test_interrupts_leave_the_turn_free() -> None:
         for _ in range(200):
             with contextlib.suppress(Interrupt):
                 signal.setitimer(signal.ITIMER_REAL, draw.uniform(1e-4, 2e-3))
-                while True:
+                for _ in range(100_000):  # until then it comes
                     learner.observe(learner.predict().ticket, np.zeros(3))
+                signal.setitimer(signal.ITIMER_REAL, 0.0)
             learner.snapshot()
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0.0)

@@ -16,9 +16,6 @@ from belated import domains, rates, reductions, smoothing
 from belated.bases import Base
 from belated.errors import SpecError
 from belated.game import best_action
-from belated.kernels.choices import switch
-from belated.kernels.jit import leaf
-from belated.kernels.parts import Part, Parts
 from belated.losses.base import Loss
 from belated.losses.compose import loss_of
 from belated.losses.source import Source
@@ -214,8 +211,6 @@ def test_an_unknown_part_is_an_error() -> None:
     class Sudden(rates.Rate, module="rates"):
         lipschitz = G
 
-    with pytest.raises(SpecError, match=r"no kernel is known for the hat Nonsense; known are Top"):
-        Parts("hat", Part("Top", 0)).code("Nonsense")
     with pytest.raises(SpecError, match=r"no rate of the core is known for rates\.Sudden"):
         bl.Learner(bl.FirstOrder(bl.PFTRL(BALL, Sudden())))
 
@@ -224,18 +219,3 @@ def test_an_unknown_part_is_an_error() -> None:
 
     with pytest.raises(SpecError, match=r"no source of the core is known for losses\.Shifty"):
         loss_of(bl.losses.Linear(Shifty()))
-
-
-def test_an_unknown_code_is_an_error() -> None:
-    @leaf
-    def nothing(code: tuple[int, ...]) -> int:
-        return 0
-
-    chosen = switch(0, {0: nothing})
-    with pytest.raises(LookupError):
-        getattr(chosen, "py_func", chosen)((99,))
-
-
-def test_two_parts_cannot_share_a_code() -> None:
-    with pytest.raises(ValueError, match="two parts of the table for hat"):
-        Parts("hat", Part("Top", 0), Part("Bowler", 0))

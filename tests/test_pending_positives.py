@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,6 @@ import pytest
 
 import belated as bl
 from belated import LinearModel
-from belated.kernels.linear import layout as lm
 from naive_linear import NaiveLinear
 
 DIM = 3
@@ -45,7 +43,7 @@ def lives(silence: float, **settings: Any) -> tuple[LinearModel, NaiveLinear, li
 @pytest.mark.parametrize("silence", [0.0, 1.0])
 def test_fast_and_slow_agree(silence: float, settings: dict[str, Any]) -> None:
     fast, slow, apart = lives(silence, **settings)
-    found = fast._memory.f[lm.PENDING_POSITIVES]
+    found = fast._looked().labels.pending_positives
     assert max(apart) < 1e-6
     assert slow.pending is not None
     assert found == pytest.approx(slow.pending.pending, rel=1e-6)
@@ -62,7 +60,7 @@ def test_what_is_still_to_come_by_hand() -> None:
             model.observe(t - 10, 1)
     n, came = 398, 78  # when they were counted last
     expected = came * (n + 100) / (n - 10 + 100) - came
-    assert model._memory.f[lm.PENDING_POSITIVES] == pytest.approx(expected)
+    assert model._looked().labels.pending_positives == pytest.approx(expected)
 
 
 def test_no_more_is_to_come_than_a_quarter_of_what_is_open() -> None:
@@ -75,7 +73,7 @@ def test_no_more_is_to_come_than_a_quarter_of_what_is_open() -> None:
         assert model.open == day + 1
     for _ in range(60):
         model.observe(model.predict([1.0]).ticket, 0)
-    assert 0.0 < -model._memory.f[lm.PENDING_POSITIVES] <= 0.25 * (model.open + 1)
+    assert 0.0 < -model._looked().labels.pending_positives <= 0.25 * (model.open + 1)
 
 
 def test_nothing_is_to_come_without_silence_or_with_other_losses() -> None:
@@ -85,7 +83,7 @@ def test_nothing_is_to_come_without_silence_or_with_other_losses() -> None:
             model.predict([1.0])
             if t >= 5:
                 model.observe(t - 5, t % 2)
-        assert model._memory.f[lm.PENDING_POSITIVES] == 0.0
+        assert model._looked().labels.pending_positives == 0.0
 
 
 def test_live_whole_peeked_and_restored_are_the_same() -> None:
@@ -106,7 +104,7 @@ def test_live_whole_peeked_and_restored_are_the_same() -> None:
             live.observe(ticket, 1)
         if t == 300:
             live = LinearModel.restore(live.snapshot())
-    assert live._memory.f[lm.PENDING_POSITIVES] != 0.0
+    assert live._looked().labels.pending_positives != 0.0
     assert live.snapshot() == whole.snapshot()
 
 
@@ -119,25 +117,29 @@ def snapshot() -> bytes:
         model.predict(rng.normal(size=DIM))
         if t >= 5 and t % 5 < 2:
             model.observe(t - 5, 1)
-    assert model._memory.f[lm.PENDING_POSITIVES] != 0.0
+    assert model._looked().labels.pending_positives != 0.0
     return model.snapshot()
 
 
 @pytest.mark.parametrize(
-    ("slot", "wrong"),
+    ("part", "field", "wrong"),
     [
-        (lm.PENDING_POSITIVES, 1e6),
-        (lm.NEXT_UPDATE, math.inf),
-        (lm.NEXT_UPDATE, 0.5),
-        (lm.OFFSET, 1.0),
-        (lm.EARLIER, 1.0),
-        (lm.AGES + lm.LABELLED, 0.5),
-        (lm.AGES + lm.LABELLED, -1e6),
+        ("labels", "pending_positives", 1e6),
+        ("positives", "next_update", 1 << 49),
+        ("positives", "next_update", 0),
+        ("censoring", "offset", 1.0),
+        ("censoring", "earlier_residuals", 1.0),
+        ("positives", "corrections", 0.5),
+        ("positives", "corrections", -1e6),
     ],
 )
-def test_what_cannot_be_to_come_is_refused(slot: int, wrong: float) -> None:
+def test_what_cannot_be_to_come_is_refused(part: str, field: str, wrong: float) -> None:
     model = LinearModel.restore(snapshot())
-    model._memory.f[slot] = wrong
+    found = getattr(model._linear, part)
+    if field == "corrections":
+        found.corrections[0] = wrong
+    else:
+        setattr(found, field, wrong)
     with pytest.raises(bl.errors.SnapshotError):
         LinearModel.restore(model.snapshot())
 

@@ -10,6 +10,6 @@ from pins import differing, stored
 
 def test_every_pin_is_as_it_was(python: Python) -> None:
     """All pins are computed in one interpreter without a compiler."""
-    found = json.loads(python("pins.py", "--print", NUMBA_DISABLE_JIT="1"))
+    found = json.loads(python("pins.py", "--print", BELATED_INTERPRETED="1"))
     lines = differing(stored(), found)
     assert not lines, "\n".join([f"{len(lines)} pins differ:", *lines])

@@ -124,7 +124,7 @@ def test_a_rule_is_kept(tmp_path: Path) -> None:
     chooser = bl.Chooser(["a", "b"], decide=decide, bits=6)
     with bl.open(tmp_path / "s.db") as store:
         lived(store.model("m", chooser))
-        assert store.rebuild("m", {"bits": 7})._drawer.decide is decide
+        assert store.rebuild("m", {"bits": 7})._decide is decide
 
 
 def test_settings_that_no_such_model_has_are_refused(tmp_path: Path) -> None:

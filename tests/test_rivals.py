@@ -114,7 +114,7 @@ def test_without_delay_it_is_its_ancestor(case: RivalCase) -> None:
 @pytest.fixture(scope="module")
 def interpreted(python: Python) -> dict[str, str]:
     """Digests of every case, from the source without a compiler."""
-    digests: dict[str, str] = json.loads(python("rival_laws.py", NUMBA_DISABLE_JIT="1"))
+    digests: dict[str, str] = json.loads(python("rival_laws.py", BELATED_INTERPRETED="1"))
     return digests
 
 

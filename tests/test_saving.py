@@ -177,7 +177,7 @@ def test_a_process_that_is_killed_while_it_saves_leaves_the_old_file(
     old = path.read_bytes()
     done = subprocess.run(
         [sys.executable, "-c", KILLED, str(path), step],
-        env=os.environ | {"NUMBA_DISABLE_JIT": "1"},
+        env=os.environ | {"BELATED_INTERPRETED": "1"},
         check=False,
         timeout=120,
     )

@@ -563,7 +563,7 @@ def test_a_server_that_is_not_there_says_so() -> None:
 
 
 def test_a_client_needs_nothing_of_what_a_server_does() -> None:
-    script = "import sys, belated as bl; bl.Client, bl.AsyncClient; print('numba' in sys.modules)"
+    script = "import sys, belated as bl; bl.Client, bl.AsyncClient; print('numpy' in sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, timeout=60
     )

@@ -294,7 +294,7 @@ def test_times_with_and_without_an_offset(ask: Caller, client: Any) -> None:
     items = [body, {**body, "at": None}]
     found = ask("POST", f"/models/{name}/observe", {"items": items}).body["items"]
     assert [each["outcome"] for each in found] == ["invalid", "late"]
-    for nothing in (None, math.nan, pd.NaT, pd.NA, np.datetime64("NaT")):
+    for nothing in (None, math.nan, pd.NaT, pd.NA, np.datetime64("NaT", "s")):
         remote.predict([1.0], at=nothing, deadline=nothing)
     name, plain = new(client, "LinearModel", deadline="1h", bits=8)
     plain.predict([1.0], key="a", at=np.datetime64("2026-03-01T10:00"))

@@ -1861,7 +1861,7 @@ def test_rebuilding_a_chooser_keeps_what_was_played(path: Path) -> None:
             model.observe(f"k{i}", float(made[i].action == "b"))
         other = store.rebuild("m", chooser(actions=["b", "c"], seed=5, explore=bl.explore.Greedy()))
         assert [other.choice(f"k{i}") for i in range(1, 20, 2)] == made[1::2]
-        counts = {name: each.chosen for name, each in other._tally.actions.items()}
+        counts = {name: each.chosen for name, each in other._choices.actions.items()}
         assert counts == {name: sum(choice.action == name for choice in made) for name in counts}
         assert sum(counts.values()) == 20
         changed = store.rebuild("m", chooser(actions={"b": {"x": 1.0}, "d": None}), to="m")

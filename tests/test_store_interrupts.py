@@ -10,6 +10,7 @@ import _thread
 import faulthandler
 import gc
 import random
+import signal
 import sys
 import threading
 import weakref
@@ -22,10 +23,12 @@ from types import FrameType
 from typing import Any
 
 import pytest
+from _pytest import unraisableexception
 
 import belated as bl
 from belated.errors import NotCommitted, StoreDamaged, StoreError, UnknownTicket
 from belated.store import faults, telling
+from belated.store import store as of_store
 from belated.store import writer as of_writer
 from belated.store.batches import open_gate
 from belated.store.events import OBSERVE, PREDICT, decoded, opened_row
@@ -37,7 +40,8 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore:Exception ignored in. <generator:pytest.PytestUnraisableExceptionWarning"
 )
 FOLDER = str(Path(of_writer.__file__).parent)
-WEAK_SETS = weakref.WeakSet.add.__code__.co_filename
+# What is raised in a callback of a weak set is dropped, and pytest reports what was dropped.
+DROPS = {weakref.WeakSet.add.__code__.co_filename, unraisableexception.__file__}
 OTHERS = 3
 Verb = Callable[[Any, str], Any]
 
@@ -85,12 +89,9 @@ class Interrupts:
 
 
 def _is_within(frame: FrameType | None) -> bool:
-    """Tell whether a frame is of a store, or was called by one other than as a callback.
-
-    Python drops what is raised in the callback of a weak set whose member is gone.
-    """
+    """Tell whether a frame is of a store, or was called by one, and can raise something."""
     while frame is not None:
-        if frame.f_code.co_filename == WEAK_SETS:
+        if frame.f_code.co_filename in DROPS:
             return False
         if frame.f_code.co_filename.startswith(FOLDER):
             return True
@@ -127,6 +128,7 @@ def told(model: Any, key: str) -> None:
 
 def read(model: Any, key: str) -> None:
     assert model.rounds >= 0
+    model.peek({"x": 1.0})
 
 
 def saved(model: Any, key: str) -> None:
@@ -187,7 +189,6 @@ class Others:
 
 def check(store: Any, model: Any, answered: list[str], failed: list[str]) -> None:
     """Demand that the log has what was answered, once, and not what failed; and is the state."""
-    blob = model.snapshot()
     about = store._known["m"]
     events = [
         event
@@ -200,8 +201,14 @@ def check(store: Any, model: Any, answered: list[str], failed: list[str]) -> Non
     assert not set(answered) - set(keys)
     lost = {f"{verb} {key}" for key in failed for verb in "po"} - set(answered)
     assert not lost & set(keys)
+    check_state(store, model)
+
+
+def check_state(store: Any, model: Any) -> None:
+    """Demand that the model in memory is the one that its whole log leads to."""
+    blob = model.snapshot()
     store._database._open().execute("DELETE FROM snapshots")
-    assert recovered(store._database, about, None).model.snapshot() == blob
+    assert recovered(store._database, store._known["m"], None).model.snapshot() == blob
 
 
 @contextmanager
@@ -289,8 +296,21 @@ def test_interrupts_here_and_there(
     assert tried(tmp_path / "shop.db", VERBS[verb], others, places, kind, share) > 0
 
 
+@pytest.fixture
+def signals_raise() -> Iterator[None]:
+    """Let signals raise KeyboardInterrupt within a store, and nothing anywhere else."""
+
+    def interrupt(_: int, frame: FrameType | None) -> None:
+        if _is_within(frame):
+            raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, interrupt)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @without_collector()
-def test_signals_at_any_time(tmp_path: Path) -> None:
+def test_signals_at_any_time(tmp_path: Path, signals_raise: None) -> None:
     """Real ones, which also come within loops."""
     draw, is_over, caught = random.Random(1), threading.Event(), 0
     with bl.open(tmp_path / "shop.db", snapshot_every=50) as store:
@@ -614,6 +634,69 @@ def test_an_interrupted_snapshot_takes_no_event_with_it(tmp_path: Path, is_writt
         state = model.snapshot()
     with bl.open(tmp_path / "shop.db") as store:
         assert store.model("m").snapshot() == state
+
+
+@pytest.mark.parametrize("is_read", [False, True])
+@pytest.mark.parametrize(("look", "answers"), [(saved, 1), (read, 2)])
+def test_an_interrupted_look_changes_no_model(
+    tmp_path: Path, look: Verb, answers: int, is_read: bool
+) -> None:
+    """A read applies the answers since the last prediction, and a snapshot takes them back."""
+    with bl.open(tmp_path / "shop.db", snapshot_every=20) as store:
+        model = store.model("m", spec())
+        for place in range(0, 700, 5):
+            keys = [f"{place}-{answer}" for answer in range(answers)]
+            for key in keys:
+                model.predict({"x": 1.0}, key=key)
+            for key in keys:
+                model.observe(key, 1.0)
+            if is_read:
+                read(model, "")
+            with suppress(KeyboardInterrupt), Interrupts(place):
+                look(model, "")
+        model.predict({"x": 1.0})
+        check_state(store, model)
+
+
+def hold(model: Any) -> None:
+    with model.held() as inner:
+        inner.snapshot()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "look",
+    [
+        lambda model: model.save(),
+        lambda model: model.snapshot(),
+        lambda model: model.predict([1.0]),
+        lambda model: model.many([("predict", {"features": [1.0]})]),
+        lambda model: model._entry.store._save_all(),
+        hold,
+    ],
+    ids=["save", "read", "due", "due_many", "close", "held"],
+)
+def test_an_interrupted_look_leaves_nothing_in_memory_that_is_not_in_the_log(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    look: Callable[[Any], Any],
+    kind: type[BaseException],
+) -> None:
+    def halfway(model: bl.LinearModel, **_: Any) -> bytes:
+        model.predict([2.0])
+        raise kind("an interrupt")
+
+    monkeypatch.setattr(of_store, "_FEW", 1)
+    with bl.open(tmp_path / "shop.db", snapshot_every=3) as store:
+        model = store.model("m", spec())
+        for _ in range(2):
+            model.predict([1.0])
+        with monkeypatch.context() as patch:
+            patch.setattr(bl.LinearModel, "snapshot", halfway)
+            with pytest.raises(kind):
+                look(model)
+        assert model.rounds == model.history.events
+        check_state(store, model)
 
 
 @pytest.mark.parametrize("what", ["lost", "unreadable"])

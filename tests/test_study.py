@@ -54,7 +54,7 @@ ENGINES: tuple[Engine, ...] = ("serial", "threads", "processes")
 
 @dataclass(frozen=True)
 class Tiny(Study):
-    """Squares of numbers, without kernels; some of them fail, or kill their worker."""
+    """Squares of numbers, without models; some of them fail, or kill their worker."""
 
     count: int = 6
     bad: tuple[int, ...] = ()
@@ -474,7 +474,7 @@ def test_every_study_runs_and_speaks(
         said = capsys.readouterr().out
     else:
         script = f"import test_study; test_study.check_small({name!r})"
-        said = python("-c", script, NUMBA_DISABLE_JIT="1")
+        said = python("-c", script, BELATED_INTERPRETED="1")
     assert said.strip()
     assert "nan" not in said.split()
 
@@ -636,7 +636,7 @@ def test_shortened_is_as_if_it_had_ended_there(delays: list[int], rounds: int) -
 
 
 def check_log(path: str) -> None:
-    """Run the study of a log in small, with interpreted kernels."""
+    """Run the study of a log in small, interpreted."""
     study = study_named("logs", path=Path(path), predicted="a", observed="b")
     plan = Plan(study, True)
     assert "--log" in plan.command
@@ -656,7 +656,7 @@ def test_the_study_of_a_log(
         said = capsys.readouterr().out
     else:
         script = f"import test_study; test_study.check_log({str(path)!r})"
-        said = python("-c", script, NUMBA_DISABLE_JIT="1")
+        said = python("-c", script, BELATED_INTERPRETED="1")
     assert said.startswith("On 80 rounds, 0 of them never answered, with a total delay of ")
 
 
@@ -736,6 +736,6 @@ def test_the_command_is_light(python: Python) -> None:
         "import sys, argparse\n"
         "from belated.study.command import add_study_command\n"
         "add_study_command(argparse.ArgumentParser().add_subparsers())\n"
-        "print({'numpy', 'numba', 'ray', 'matplotlib', 'plotly'} & set(sys.modules))"
+        "print({'numpy', 'ray', 'matplotlib', 'plotly'} & set(sys.modules))"
     )
     assert python("-c", script).strip() == "set()"

@@ -11,7 +11,6 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import belated as bl
-from belated.kernels.linear import layout as lm
 from conftest import everything
 from naive_linear import NaiveLinear
 
@@ -30,7 +29,8 @@ def told(model: bl.LinearModel, labels: Any) -> bl.LinearModel:
 
 def sums(model: bl.LinearModel) -> list[float]:
     """Return mean, sum of squares and range of what was learned."""
-    return [float(v) for v in model._memory.f[[lm.MEAN, lm.SPREAD, lm.LOW, lm.HIGH]]]
+    labels = model._looked().labels
+    return [labels.mean, labels.spread, labels.low, labels.high]
 
 
 # --- What is learned -----------------------------------------------------------------------------

@@ -277,7 +277,7 @@ def test_a_column_of_missing_durations_has_no_times() -> None:
 
 # ---- nothing, and texts ------------------------------------------------------------------------
 
-NOTHING = [None, math.nan, pd.NaT, pd.NA, np.datetime64("NaT"), np.float32("nan")]
+NOTHING = [None, math.nan, pd.NaT, pd.NA, np.datetime64("NaT", "s"), np.float32("nan")]
 
 
 @pytest.mark.parametrize("nothing", NOTHING, ids=repr)
@@ -296,7 +296,7 @@ def test_no_time_is_no_time(kind: str, nothing: Any) -> None:
         ask(KINDS[kind](), at=nothing)
 
 
-@pytest.mark.parametrize("nothing", [*NOTHING, np.timedelta64("NaT")], ids=repr)
+@pytest.mark.parametrize("nothing", [*NOTHING, np.timedelta64("NaT", "s")], ids=repr)
 def test_no_deadline_is_that_of_the_model(nothing: Any) -> None:
     for kind in ("LinearModel", "Chooser"):
         for made in (KINDS, UNTIMED):

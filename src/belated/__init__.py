@@ -38,14 +38,8 @@ from belated.spec import from_json
 if TYPE_CHECKING:
     from belated import bounds, datasets, delays, logs, losses, ranges, rivals, worlds
     from belated.audits import audit
-    from belated.decisions import (
-        ActionReport,
-        Choice,
-        Chooser,
-        ChooserReport,
-        DecisionRun,
-        Option,
-    )
+    from belated.decisions import ActionReport, Choice, Chooser, ChooserReport, Option
+    from belated.decisions.playing import DecisionRun
     from belated.evaluations import Estimate, Evaluation, evaluate
     from belated.game import Best, Game, Run, Runs, best_action, play, play_many
     from belated.intervals import Interval, Intervals, IntervalsReport
@@ -72,7 +66,7 @@ _LAZY = {
     "Client": "service.client",
     "Counters": "learner.counters",
     "Decision": "learner.learner",
-    "DecisionRun": "decisions",
+    "DecisionRun": "decisions.playing",
     "Estimate": "evaluations",
     "Evaluation": "evaluations",
     "Forecast": "linear",

@@ -12,5 +12,3 @@ Ints: TypeAlias = NDArray[np.int64]
 Bools: TypeAlias = NDArray[np.bool_]
 Array: TypeAlias = NDArray[Any]
 """An array of any kind, such as a column of a log."""
-Code: TypeAlias = tuple[int, ...]
-"""The code of a kernel; see ``belated.kernels.choices``."""

@@ -156,9 +156,5 @@ class MissingExtra(BelatedError, ImportError):
         )
 
 
-class CacheWarning(UserWarning):
-    """Compiled code could not be kept on disk; it will be compiled again next time."""
-
-
 class StoreWarning(UserWarning):
     """A store had to go a longer way, such as past a damaged snapshot; nothing was lost."""

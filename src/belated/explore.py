@@ -23,16 +23,12 @@ __all__ = ["GapWeighted", "Greedy", "Uniform"]
 class Exploration(Spec):
     """A rule of exploration.
 
-    To add one: a class here, its leaf and its line in ``kernels/decisions/weighing.py``.
+    To add one: a class here, one in ``core/decisions.py`` that computes, and a line of ``rule_of``
+    in ``decisions/settings.py``.
     """
 
     trial: float = 0.0
     """Share of the choices that goes to new actions."""
-
-    @property
-    def numbers(self) -> tuple[float, float]:
-        """What the kernels take: the number of the rule, and the floor."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, repr=False)
@@ -65,11 +61,6 @@ class GapWeighted(Exploration, module="explore"):
         object.__setattr__(self, "growth", positive("explore.GapWeighted", "growth", self.growth))
         object.__setattr__(self, "floor", _share("explore.GapWeighted: floor", self.floor))
 
-    @property
-    def numbers(self) -> tuple[float, float]:
-        """The growth and the floor."""
-        return self.growth, self.floor
-
 
 @dataclass(frozen=True, repr=False)
 class Uniform(Exploration, module="explore"):
@@ -87,11 +78,6 @@ class Uniform(Exploration, module="explore"):
         object.__setattr__(self, "share", _share("explore.Uniform: share", self.share))
         object.__setattr__(self, "floor", _share("explore.Uniform: floor", self.floor))
 
-    @property
-    def numbers(self) -> tuple[float, float]:
-        """The share and the floor."""
-        return self.share, self.floor
-
 
 @dataclass(frozen=True, repr=False)
 class Greedy(Exploration, module="explore"):
@@ -106,11 +92,6 @@ class Greedy(Exploration, module="explore"):
     def __post_init__(self) -> None:
         """Check the number."""
         object.__setattr__(self, "floor", _share("explore.Greedy: floor", self.floor))
-
-    @property
-    def numbers(self) -> tuple[float, float]:
-        """Nothing, and the floor."""
-        return 0.0, self.floor
 
 
 def _share(name: str, value: object) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,6 +15,8 @@ def write_whole(path: StrPath, content: bytes) -> None:
     The bytes go to a new file beside it, are on disk before that takes the name, and the folder is
     on disk when this returns. A process that is killed meanwhile leaves the old file.
     """
+    import tempfile  # not needed by most
+
     target = Path(path)
     number, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     try:

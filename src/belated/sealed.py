@@ -11,8 +11,6 @@ before the HMAC is checked.
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import json
 import math
 import struct
@@ -24,7 +22,7 @@ from numpy.typing import NDArray
 
 from belated.errors import SnapshotError
 
-FORMAT = 15
+FORMAT = 16
 """Number of the format. It changes with the container or the layout of any array, and only then."""
 
 _MAGIC = b"belated\x00"
@@ -33,6 +31,7 @@ _PREFIX = struct.Struct("<8sHI")
 _DIGEST = 16
 _PROOF = 32
 _WORD = 8
+_TYPES = frozenset({"<f8", "<i8", "<f4", "<i4", "<u4"})
 
 
 class Content(NamedTuple):
@@ -72,7 +71,7 @@ def unseal(
     about, forms = _header(kind, text, types)
     arrays, at = {}, 0
     for name, (form, shape) in forms.items():
-        size = 8 * math.prod(shape)
+        size = int(form[-1]) * math.prod(shape)
         if len(rest) - at < size:
             break
         flat = np.frombuffer(rest[at : at + size], form)
@@ -113,7 +112,7 @@ def _header(
         kinds = {name: form for name, (form, _) in found_forms.items()}
         if found == kind and types is not None and kinds != types:
             raise ValueError("the arrays are not those of this kind")
-        if not all(form in ("<f8", "<i8") for form in kinds.values()):
+        if not all(form in _TYPES for form in kinds.values()):
             raise ValueError("an array is of the wrong kind")
     except (KeyError, RecursionError, TypeError, ValueError) as error:
         raise SnapshotError(f"restore: the header cannot be read ({error})") from error
@@ -140,6 +139,8 @@ def _proven(blob: bytes, secret: bytes | None) -> bytes:
     if secret is None:
         raise SnapshotError("restore: the snapshot was sealed with a secret; pass it as secret=")
     body, proof = blob[:-_PROOF], blob[-_PROOF:]
+    import hmac
+
     if not hmac.compare_digest(_proof(body, secret), proof):
         raise SnapshotError(
             "restore: the snapshot was sealed with another secret, or was changed or cut off since"
@@ -155,14 +156,18 @@ def _check_secret(secret: Any, who: str) -> None:
 
 
 def _type(array: NDArray[Any]) -> str:
-    return f"<{array.dtype.kind}8"
+    return f"<{array.dtype.kind}{array.dtype.itemsize}"
 
 
 def _digest(body: bytes) -> bytes:
+    import hashlib  # slow to import, and needed for snapshots only
+
     return hashlib.blake2b(body, digest_size=_DIGEST).digest()
 
 
 def _proof(body: bytes, secret: bytes) -> bytes:
+    import hmac
+
     return hmac.digest(secret, body, "sha256")
 
 

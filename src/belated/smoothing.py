@@ -20,7 +20,7 @@ from belated.spec import Spec, positive, whole
 class Smoothing(Spec):
     """A schedule of exploration radii.
 
-    To add one: a class here, and its class in ``core/exploration.py``; see docs/architecture.md.
+    To add one: a class here, and its class in ``core/rates.py``; see docs/architecture.md.
     """
 
     def breadth(self, dim: int, inner_radius: float) -> float:

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import operator
-import secrets
 import sys
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.arrays import Floats, Ints
+from belated.arrays import Bools, Floats, Ints
 from belated.errors import BelatedError, SpecError, UnknownTicket
 
 _PLAIN: Final = ("C", "A", "W")
-"""Arrays without gaps, aligned and not read-only: those that kernels take, also directly."""
+"""Arrays without gaps, aligned and not read-only: those that the core takes as they are."""
 
 
 def checked_seed(seed: Any, who: str) -> int:
     """Return a seed as an int of 64 bits, None being one that nobody can guess."""
     if seed is None:
+        import secrets  # not needed by most
+
         return secrets.randbits(64)
     try:
         if isinstance(seed, bool):
@@ -33,7 +34,7 @@ def checked_seed(seed: Any, who: str) -> int:
 
 
 def checked_ticket(ticket: Any) -> int:
-    """Return a ticket as an int that the kernels can take, or say that it is none."""
+    """Return a ticket as an int that the core can take, or say that it is none."""
     try:
         value = operator.index(ticket)
     except TypeError as error:
@@ -90,3 +91,17 @@ def checked_number(given: Any, who: str) -> float:
     if not np.isfinite(value):
         raise SpecError(f"{who} must return a finite number, got {given!r}")
     return float(value)
+
+
+CLOSE = 1e-6
+"""How far from 1 probabilities may sum to: those that were written down are rounded."""
+
+
+def are_distributions(rows: Floats) -> Bools:
+    """Tell which rows are probabilities of all actions: none negative, and the sum 1.
+
+    >>> are_distributions(np.array([[0.5, 0.5], [0.5, 0.6], [1.5, -0.5], [np.nan, 1.0]]))
+    array([ True, False, False, False])
+    """
+    found: Bools = (rows >= 0.0).all(axis=-1) & (np.abs(rows.sum(axis=-1) - 1.0) <= CLOSE)
+    return found

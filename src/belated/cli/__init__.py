@@ -22,7 +22,6 @@ from belated.cli.evaluate import add_evaluate
 from belated.cli.notices import notices
 from belated.cli.replay import add_replay
 from belated.cli.serve import add_serve
-from belated.cli.warm import add_warm
 from belated.errors import BelatedError
 from belated.study.command import add_study_command
 
@@ -56,7 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(metavar="command", required=True)
     for add in (
         *(add_demo, add_audit, add_replay, add_evaluate, add_study_command),
-        *(add_serve, add_warm, add_completion),
+        *(add_serve, add_completion),
     ):
         add(commands)
     return parser

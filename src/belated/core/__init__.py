@@ -13,11 +13,11 @@ import sys
 import warnings
 from collections.abc import Sequence
 from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec
-from pathlib import Path
 from types import ModuleType
 
-_FOLDER = Path(__file__).parent
-_UNITS = [path.stem for path in _FOLDER.glob("*.py") if not path.stem.startswith("_")]
+_FOLDER = os.path.dirname(__file__)
+_FILES = set(os.listdir(_FOLDER))
+_UNITS = {name[:-3] for name in _FILES if name.endswith(".py") and not name.startswith("_")}
 
 
 class _SourceFinder:
@@ -31,15 +31,12 @@ class _SourceFinder:
         package, _, unit = name.rpartition(".")
         if package != __name__ or unit not in _UNITS:
             return None
-        return importlib.util.spec_from_file_location(name, _FOLDER / f"{unit}.py")
+        return importlib.util.spec_from_file_location(name, os.path.join(_FOLDER, f"{unit}.py"))
 
 
 def _is_built() -> bool:
     """Tell whether there is an extension for every unit."""
-    return all(
-        any((_FOLDER / f"{unit}{suffix}").exists() for suffix in EXTENSION_SUFFIXES)
-        for unit in _UNITS
-    )
+    return all(any(f"{unit}{suffix}" in _FILES for suffix in EXTENSION_SUFFIXES) for unit in _UNITS)
 
 
 _IS_CHOSEN = os.environ.get("BELATED_INTERPRETED") == "1"

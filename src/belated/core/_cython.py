@@ -11,7 +11,7 @@ compiled = False
 
 double = float
 int = int  # a name of this module, too
-longlong = ulonglong = Py_ssize_t = int
+longlong = ulonglong = uint = Py_ssize_t = int
 bint = bool
 p_double = p_longlong = None
 

@@ -1,38 +1,40 @@
-"""What a learner plays and is told: plays out of points, and costs out of answers.
+"""Plays out of points, costs out of answers; wrappers: giving up on answers, and their weights.
 
 Directions of exploration are a function of seed and ticket, so an answer finds that of its play.
 """
 
 from __future__ import annotations
 
+import math
+
 import cython
 import numpy as np
 
-from belated.core.component import VECTOR
+from belated.core.component import ANY, NOT_NEGATIVE, SLACK, SUM, VECTOR, demand
 
 if not cython.compiled:
-    from math import fabs
+    from math import fabs, sqrt
 
     from belated.core.component import Component
-    from belated.core.exploration import Smoothing, unit_vector
-    from belated.core.numerics import floats_at, part
+    from belated.core.numerics import floats_at, ln, part, uniform, unit_vector
+    from belated.core.rates import Smoothing
     from belated.core.sets import Chart
     from belated.core.tickets import Tickets
 
-SLACK = cython.declare(cython.double, 1.0 + 1e-9)  # so close to a bound is not beyond it
+ROUNDING = cython.declare(cython.double, 1.0 + 1e-9)  # so close to a bound is not beyond it
 
 
 class Feedback(Component):
     """How to play a point, and what an answer says of it.
 
     A play has ``play_size`` numbers and an answer ``answer_size``; ``columns`` floats are kept per
-    open ticket, first in its record.
+    open ticket, first in its record. Costs with norms up to ``most_norm`` are never too large.
     """
 
     def __init__(self, tickets: Tickets, chart: Chart):
         self.dim, self.tickets, self.chart = chart.dim, tickets, chart
         self.play_size = self.answer_size = chart.dim
-        self.columns = 0
+        self.columns, self.most_norm = 0, math.inf
         self.work_array = np.zeros(self.dim)
         self.work = floats_at(self.work_array)
 
@@ -46,9 +48,9 @@ class Feedback(Component):
         """Return the cost vector of an answer in the chart; it may be the answer itself."""
         return answer
 
-    def is_excessive(self, entry, answer, norm):
-        """Tell whether an answer, whose cost has this norm, is larger than was assumed."""
-        return False
+    def is_excessive(self, entry, answer):
+        """Tell whether an answer whose cost is beyond ``most_norm`` is larger than was assumed."""
+        return True
 
     def use(self, answer):
         """Note an answer that is learned from."""
@@ -59,7 +61,8 @@ class FirstOrder(Feedback):
 
     def __init__(self, tickets: Tickets, chart: Chart, lipschitz: float):
         Feedback.__init__(self, tickets, chart)
-        self.lipschitz = lipschitz
+        if lipschitz > 0.0:
+            self.most_norm = lipschitz * ROUNDING
 
     def play(self, ticket, z, x):
         self.chart.to_user(z, x)
@@ -67,16 +70,13 @@ class FirstOrder(Feedback):
     def cost(self, entry, answer):
         return self.chart.scale_gradient(answer, self.work)
 
-    def is_excessive(self, entry, answer, norm):
-        return 0.0 < self.lipschitz * SLACK < norm
-
 
 class Exploring(Feedback):
     """Plays (1 - delta_t / r) z + delta_t u_t, u_t uniform on the sphere."""
 
     def __init__(self, tickets: Tickets, chart: Chart, smoothing: Smoothing, seed: int):
         Feedback.__init__(self, tickets, chart)
-        self.smoothing, self.seed = smoothing, seed
+        self.smoothing, self.seed, self.most_norm = smoothing, seed, -1.0
         self.point_array = np.zeros(self.dim)
         self.point = floats_at(self.point_array)
 
@@ -135,8 +135,8 @@ class OnePoint(Exploring):
         baseline: cython.double = self.tickets.record(entry)[0] if self.has_baseline else 0.0
         return self.along(entry, answer[0] - baseline)
 
-    def is_excessive(self, entry, answer, norm):
-        return fabs(answer[0]) > self.magnitude * SLACK
+    def is_excessive(self, entry, answer):
+        return fabs(answer[0]) > self.magnitude * ROUNDING
 
     def use(self, answer):
         if self.has_baseline:
@@ -168,10 +168,257 @@ class TwoPoint(Exploring):
     def cost(self, entry, answer):
         return self.along(entry, 0.5 * (answer[0] - answer[1]))
 
-    def is_excessive(self, entry, answer, norm):
+    def is_excessive(self, entry, answer):
         """|v_1 - v_2| > 2 G delta, with room for the rounding of the two values."""
         ticket: cython.longlong = self.tickets.number[entry]
-        allowed: cython.double = 2.0 * self.lipschitz * self.smoothing.radius(ticket + 1) * SLACK
-        rounding: cython.double = (SLACK - 1.0) * (fabs(answer[0]) + fabs(answer[1]))
+        allowed: cython.double = 2.0 * self.lipschitz * self.smoothing.radius(ticket + 1) * ROUNDING
+        rounding: cython.double = (ROUNDING - 1.0) * (fabs(answer[0]) + fabs(answer[1]))
         apart: cython.double = fabs(answer[0] - answer[1])
         return self.lipschitz > 0.0 and apart > allowed + rounding
+
+
+# --- Giving up on answers, and their weights -----------------------------------------------------
+
+STREAM = cython.declare(cython.ulonglong, 33)  # of the numbers that decide what is tracked
+
+
+class Wrapper(Component):
+    """Gives up on no answer by itself, and every answer weighs 1.
+
+    ``gives_up``: ``overdue`` is asked before predictions. ``weighs``: answers have weights, and
+    what is given up on is lost. ``forgets``: tickets that were given up on are forgotten after
+    ``forget`` predictions. Before round ``calm`` nothing can be overdue.
+    """
+
+    def __init__(self, tickets: Tickets, forget=None):
+        self.tickets = tickets
+        self.gives_up = self.weighs = False
+        self.forgets, self.forget = forget is not None, forget or 0
+        self.calm = 0
+
+    def begin_round(self):
+        """Count what is counted once per round, before its prediction."""
+
+    def overdue(self):
+        """Return the entry to give up on before the next prediction, or -1; asked until then."""
+        return -1
+
+    def admits(self, entry):
+        """Tell whether a ticket that was just issued is tracked."""
+        return True
+
+    def weight(self, ticket):
+        """Return what the answer to a tracked ticket weighs now, where answers have weights."""
+        return 1.0
+
+    def count_waiting(self, weight, open_lags):
+        """Count an arrival of this weight; return the weights that still wait."""
+        return open_lags
+
+    def restore(self, state):
+        Component.restore(self, state)
+        self.calm = 0
+
+    def verify_with(self, own, tickets):
+        """Demand that own fields and those of the tickets fit together."""
+
+
+class Patient(Wrapper):
+    """Gives up on tickets of an age above sqrt(patience); ages fall with tickets."""
+
+    def overdue(self):
+        """Return the entry of the oldest ticket if t - s > sqrt(patience).
+
+        Patience never falls, so nothing can be overdue before round s + sqrt(patience), s being the
+        oldest open ticket now.
+        """
+        oldest: cython.longlong = self.tickets.find_oldest()
+        age: cython.longlong = self.tickets.rounds - oldest
+        if age * age > self.patience:
+            return self.tickets.head
+        root: cython.double = sqrt(self.patience)
+        self.calm = oldest + cython.cast(cython.longlong, root) - 1  # 1 less: the root is rounded
+        return -1
+
+    def verify_ages(self, state, patience):
+        """Demand that no open ticket is overdue; ``state`` is that of the tickets."""
+        is_open = state["seen"] >= 0
+        if is_open.any():
+            age = state["rounds"] - 1 - int(state["number"][np.argmax(is_open)])
+            demand(age * age <= patience, "open tickets that are overdue")
+
+
+class Skip(Patient):
+    """Patience is D_t, the sum of the open counts so far (S_skip, Algorithm 3; Theorem 6.1)."""
+
+    FIELDS = {"patience": SUM}
+
+    def __init__(self, tickets: Tickets, forget=None):
+        Wrapper.__init__(self, tickets, forget)
+        self.gives_up, self.patience = True, 0
+
+    def begin_round(self):
+        self.patience += self.tickets.rounds - self.tickets.arrived
+
+    def verify_with(self, own, tickets):
+        """Demand that the sum is possible."""
+        demand(own["patience"] <= tickets["rounds"] ** 2, "patience")
+        self.verify_ages(tickets, own["patience"])
+
+
+class Deadline(Patient):
+    """Patience is the square of a fixed number of predictions."""
+
+    def __init__(self, tickets: Tickets, rounds: int, forget=None):
+        Wrapper.__init__(self, tickets, forget)
+        self.gives_up, self.patience = True, rounds * rounds
+
+    def verify_with(self, own, tickets):
+        """Demand that all open tickets are young enough."""
+        self.verify_ages(tickets, self.patience)
+
+
+class Coins(Wrapper):
+    """Tracks a ticket with probability p = ``chance`` if one of C places is free; w = 1 / p.
+
+    A Bernoulli scheduler for a known backlog. U_s, uniform on (0, 1], is a function of seed and
+    ticket: a ticket is tracked if U_s <= p.
+    """
+
+    def __init__(self, tickets: Tickets, most: int, chance: float, seed: int):
+        Wrapper.__init__(self, tickets)
+        self.weighs, self.most, self.chance, self.seed = True, most, chance, seed
+
+    def admits(self, entry):
+        if self.tickets.rounds - self.tickets.arrived > self.most:
+            return False
+        if self.chance >= 1.0:
+            return True
+        return uniform(STREAM, self.tickets.number[entry], self.seed) <= self.chance
+
+    def weight(self, ticket):
+        return 1.0 / self.chance
+
+    def count_waiting(self, weight, open_lags):
+        return open_lags * weight
+
+    def verify_with(self, own, tickets):
+        """Demand that no more tickets are tracked than may be."""
+        check_capacity(tickets, self.most)
+
+
+class Thinning(Wrapper):
+    """Pareto scheduler: before prediction t that g divides, s stays if U_s (t - s + 1) <= B.
+
+    B = ``chance`` = (C / 2 - g + 1) / (1 + ln T), T = ``ahead`` a power of 2 that reaches the next
+    thinning. An answer weighs max{1, (age + 1) / B}, the age at the newest thinning. ``extra`` is
+    the sum of what tracked tickets weigh beyond 1. U_s is kept in the record of its ticket once it
+    was asked for: most answers come before that.
+    """
+
+    FIELDS = {"chance": NOT_NEGATIVE, "ahead": NOT_NEGATIVE, "extra": ANY}
+
+    def __init__(self, tickets: Tickets, most: int, gap: int, column: int, seed: int):
+        Wrapper.__init__(self, tickets)
+        self.gives_up = self.weighs = True
+        self.most, self.gap, self.column, self.seed = most, gap, column, seed
+        self.next_entry, self.chance, self.ahead, self.extra = 0, 0.0, 0.0, 0.0
+
+    def drawn(self, entry):
+        """Return U of the ticket of an entry."""
+        record: cython.p_double = self.tickets.record(entry)
+        if record[self.column] == 0.0:
+            record[self.column] = uniform(STREAM, self.tickets.number[entry], self.seed)
+        return record[self.column]
+
+    def look_ahead(self):
+        """Set B for the time until the next thinning."""
+        until: cython.double = self.tickets.rounds + self.gap
+        ahead: cython.double = self.ahead if self.ahead > 1.0 else 1.0
+        if until > self.ahead:
+            while ahead < until:
+                ahead *= 2.0
+            self.ahead = ahead
+            self.chance = (0.5 * self.most - self.gap + 1.0) / (1.0 + ln(ahead))
+
+    def overdue(self):
+        """Return the entry to lose next in the thinning before this prediction, or -1.
+
+        Entries stand in the order of tickets, so those that weigh more than 1 come first, and the
+        others are not looked at.
+        """
+        t: cython.longlong = self.tickets.rounds
+        since: cython.longlong = t & (self.gap - 1)
+        entry: cython.longlong = self.next_entry
+        age: cython.double
+        if since != 0:
+            self.calm = t - since + self.gap
+            return -1
+        if entry == 0:
+            self.look_ahead()
+            self.extra = 0.0
+            self.tickets.find_oldest()
+            entry = self.tickets.head
+        while entry < self.tickets.tail():
+            age = t - self.tickets.number[entry] + 1  # 1 more, as in B / (a + 1)
+            if age <= self.chance:
+                break
+            if self.tickets.seen[entry] >= 0:
+                if self.drawn(entry) * age > self.chance:
+                    self.next_entry = entry + 1
+                    return entry
+                self.extra += age / self.chance - 1.0
+            entry += 1
+        if entry - self.tickets.head > 2 * (t - self.tickets.arrived) + 8:
+            self.tickets.compact()  # so that the next thinning does not pass what is closed
+        self.next_entry = 0
+        self.calm = t + self.gap
+        return -1
+
+    def admits(self, entry):
+        """Keep a new ticket if one of C places is free and, where B is below 1, if U <= B."""
+        self.tickets.record(entry)[self.column] = 0.0
+        if self.tickets.rounds - self.tickets.arrived > self.most:
+            return False
+        if self.chance < 1.0:
+            if self.drawn(entry) > self.chance:
+                return False
+            self.extra += 1.0 / self.chance - 1.0
+        return True
+
+    def weight(self, ticket):
+        newest: cython.longlong = self.tickets.rounds - 1
+        age: cython.double = newest - ticket + 1
+        if age <= self.chance:
+            return 1.0
+        newest -= newest & (self.gap - 1)
+        age = (newest - ticket if newest > ticket else 0) + 1
+        age /= self.chance
+        return age if age > 1.0 else 1.0
+
+    def count_waiting(self, weight, open_lags):
+        self.extra -= weight - 1.0
+        return open_lags + (self.extra if self.extra > 0.0 else 0.0)  # rounding must not lower it
+
+    def verify_with(self, own, tickets):
+        """Demand that weights are those of the tracked tickets."""
+        check_capacity(tickets, self.most)
+        drawn = tickets["records"][:, self.column]
+        demand(((drawn >= 0.0) & (drawn <= 1.0)).all(), "what is drawn for tickets")
+        rounds = tickets["rounds"]
+        if not rounds:
+            demand(own == dict.fromkeys(self.FIELDS, 0.0), "weights")
+            return
+        newest = (rounds - 1) - (rounds - 1) % self.gap
+        ahead = 1 << (newest + self.gap - 1).bit_length()
+        limit = (0.5 * self.most - self.gap + 1.0) / (1.0 + math.log(ahead))
+        demand(own["ahead"] == ahead and abs(own["chance"] - limit) <= SLACK * limit, "weights")
+        ages = np.maximum(newest - tickets["number"], 0) + 1
+        extra = (np.maximum(1.0, ages / own["chance"]) - 1.0).sum()
+        demand(abs(own["extra"] - extra) <= SLACK * (1.0 + extra), "weights")
+
+
+def check_capacity(tickets, most):
+    """Demand that no more tickets are tracked than may be, and that what is lost is forgotten."""
+    demand(tickets["rounds"] - tickets["arrived"] <= most, "more tickets than the capacity")
+    demand(tickets["late"] == 0 and tickets["expired"] == 0, "tickets that are lost")

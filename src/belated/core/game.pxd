@@ -1,7 +1,7 @@
+from belated.core.learner cimport Composition, Player
 from belated.core.losses cimport Loss
 from belated.core.numerics cimport floats_at, ints_at, part
 from belated.core.numerics cimport dot
-from belated.core.player cimport Composition, Player
 from belated.core.tickets cimport CLOSED, DROPPED, FORGOTTEN, FULL, UNKNOWN, USED, Tickets
 
 cdef class Delays:
@@ -56,7 +56,7 @@ cdef class Game:
     cdef int note_detail(self, double* x, double* answer) except -1 nogil
     cdef void pass_mark(self) noexcept nogil
     cdef long long give_answer(self, long long ticket) except -100 nogil
-    cdef long long give_stored(self, long long ticket, double* answer) except -100 nogil
+    cdef long long compare_points(self, long long ticket, double* answer) except -100 nogil
     cdef Py_ssize_t follow(self, long long* events, Py_ssize_t start, Py_ssize_t end) except -1 nogil
     cdef Py_ssize_t follow_rule(self, Py_ssize_t start, Py_ssize_t end) except -1 nogil
     cdef object look_around(self, long long event)

@@ -248,7 +248,7 @@ class Game:
             return status
         answer = part(self.tickets.record(self.tickets.tail() - 1), self.own)
         self.loss.draw(t, x)
-        met = self.meet(x, answer)
+        met = self.loss.both(x, answer) if self.told == GRADIENT else self.meet(x, answer)
         self.met += met
         if self.keeps_rounds:
             self.losses_at[t] = met
@@ -262,9 +262,7 @@ class Game:
         return status
 
     def meet(self, x, answer):
-        """Return the loss of a play and write the answer that it will get."""
-        if self.told == GRADIENT:
-            return self.loss.both(x, answer)
+        """Return the mean loss of a play's points, and write the values that are told."""
         if self.told != VALUES:
             return self.loss.value(x)
         met = 0.0
@@ -306,8 +304,11 @@ class Game:
         if entry < 0:
             is_lost: cython.bint = self.player.loses and entry == CLOSED
             return DROPPED if entry == FORGOTTEN or is_lost else entry
-        if self.told == GRADIENT or self.told == VALUES:
-            return self.give_stored(ticket, part(self.tickets.record(entry), self.own))
+        if self.stored > 0:
+            answer = part(self.tickets.record(entry), self.own)
+            if self.sees_base:
+                return self.compare_points(ticket, answer)
+            return self.player.observe(ticket, answer)
         self.loss.draw(ticket, self.point)
         if self.told == COEFFICIENTS:
             self.loss.coefficients(self.answer)
@@ -316,10 +317,8 @@ class Game:
             self.loss.gradient(self.point, self.answer)
         return self.player.observe(ticket, self.answer)
 
-    def give_stored(self, ticket, answer):
-        """Give the answer that was kept; of a base, compare the points of then and now."""
-        if not self.sees_base:
-            return self.player.observe(ticket, answer)
+    def compare_points(self, ticket, answer):
+        """Give the answer that was kept, and compare the points of the base of then and now."""
         for i in range(self.dim):
             self.point[i] = self.followed.base.z[i]
         status = self.player.observe(ticket, answer)

@@ -1,33 +1,20 @@
-from libc.string cimport memcpy
+cdef extern from "Python.h":
+    bint PyUnicode_IS_ASCII(object text)
+    unsigned char* PyUnicode_1BYTE_DATA(object text)
 
 from belated.core.numerics cimport floats_at, ints_at
 
-cdef extern from "Python.h":
-    void* PyUnicode_DATA(object text)
-    Py_UCS4 PyUnicode_MAX_CHAR_VALUE(object text)
-
-cdef unsigned long long M64, M32, EVEN_BYTES, EVEN_PAIRS
-cdef unsigned long long P32_1, P32_2, P32_3, P64_1, P64_2, P64_3, P64_4, P64_5, PMX_1, PMX_2
-cdef bytes SECRET_BYTES
-cdef const unsigned char* SECRET
+cdef unsigned long long M64, P1, P2, P3, P4, P5
+cdef str BETWEEN, AND
 cdef Py_ssize_t MOST_CACHED, LONGEST_CACHED
 
-cdef unsigned long long half(const unsigned char* data, Py_ssize_t i) noexcept nogil
-cdef unsigned long long word(const unsigned char* data, Py_ssize_t i) noexcept nogil
-cdef unsigned long long fold(unsigned long long a, unsigned long long b) noexcept nogil
-cdef unsigned long long avalanche(unsigned long long x) noexcept nogil
-cdef unsigned long long hash_short(const unsigned char* data, Py_ssize_t n) noexcept nogil
-cdef unsigned long long mix(const unsigned char* data, Py_ssize_t i, Py_ssize_t s) noexcept nogil
-cdef unsigned long long hash_medium(const unsigned char* data, Py_ssize_t n) noexcept nogil
-cdef void add_stripe(
-    unsigned long long* lanes, const unsigned char* data, Py_ssize_t i, Py_ssize_t s
-) noexcept nogil
-cdef unsigned long long hash_long(const unsigned char* data, Py_ssize_t n) noexcept nogil
+cdef unsigned long long rotate(unsigned long long x, int k) noexcept nogil
+cdef unsigned long long read(const unsigned char* data, Py_ssize_t i, Py_ssize_t size) noexcept nogil
+cdef unsigned long long mix(unsigned long long lane, unsigned long long x) noexcept nogil
 cdef unsigned long long hash_bytes(const unsigned char* data, Py_ssize_t n) noexcept nogil
-cpdef unsigned long long xxh3(bytes data)
+cpdef unsigned long long xxh64(bytes data)
 
 cdef unsigned long long hash_text(str text) except? 0
-cdef unsigned long long hash_string(str name, str text) except? 0
 cpdef str to_text(object text)
 cpdef double to_number(object name, object value) except? -1.0
 
@@ -45,6 +32,5 @@ cdef class Hasher:
 
     cdef int make_room(self, Py_ssize_t room) except -1
     cdef Py_ssize_t fill(self, object features) except -1
-    cdef Py_ssize_t write(self, dict features) except -1
     cdef long long look_up(self, object name, Py_ssize_t place) except -1
     cdef Py_ssize_t write_interaction(self, tuple group, dict features, Py_ssize_t count) except -1

@@ -1,31 +1,26 @@
 cimport cython
-from libc.math cimport INFINITY, fabs, floor, sqrt
+from libc.math cimport INFINITY, NAN, fabs, floor, sqrt
 
 from belated.core.component cimport Component
-from belated.core.numerics cimport floats_at, ints_at, ln, new_floats, part
+from belated.core.numerics cimport copy, floats_at, ints_at, ln, new_floats, part
 from belated.core.quadratic cimport GRID, Basis, CostModels, Sampler
 from belated.core.tickets cimport BAD, CLOSED, DROPPED, FULL, OUT_OF_ORDER, USED, Keys, Tickets
 
-cdef int KNOWN, COST, LEARNED, PLACE_AT
-cdef int LEARNER, START, ASIDE
+cdef int KNOWN, COST, LEARNED, PLACE_AT, TICKET, REPLACES, FINAL, WAITING_PLACE_AT
+cdef int LEARNER, START, EXCLUDED
 cdef int LEARNING, PAUSED, REVERTED
 
-cdef double ranked(double* values, Py_ssize_t n, Py_ssize_t rank) noexcept nogil
+cdef double order_statistic(double* values, Py_ssize_t n, Py_ssize_t rank) noexcept nogil
 
 cdef class Answers(Component):
     cdef readonly Tickets tickets
     cdef readonly CostModels models
-    cdef readonly Py_ssize_t k, room, width
+    cdef readonly Py_ssize_t k, place_size, capacity, width
     cdef public long long waiting, equal
     cdef public double anchor, unit
-    cdef readonly object numbers, replaces, final, costs, places
-    cdef object distances
-    cdef long long* number
-    cdef long long* replacing
-    cdef long long* finality
-    cdef double* cost
-    cdef double* apart
-    cdef double* place
+    cdef readonly object rows
+    cdef object work
+    cdef cython.p_double row, costs, distances
     cdef void enqueue(self, long long entry, bint is_new, bint is_final) noexcept nogil
     cdef void learn_first(self) noexcept nogil
     cdef Py_ssize_t count_ready(self) noexcept nogil
@@ -36,8 +31,8 @@ cdef class Comparison(Component):
     cdef public long long compared, first, alarms, alarmed
     cdef readonly object answers, means
     cdef public double gain, gain_squares, baseline, cost_squares
-    cdef long long* count
-    cdef double* mean
+    cdef cython.p_longlong count
+    cdef cython.p_double mean
     cdef void begin(self, long long rounds) noexcept nogil
     cdef double radius(self) noexcept nogil
     cpdef bint compare(self, int arm, double cost) noexcept nogil
@@ -46,10 +41,10 @@ cdef class Comparison(Component):
 cdef class History(Component):
     cdef public long long length
     cdef readonly object answers, means
-    cdef long long* count
-    cdef double* mean
+    cdef cython.p_longlong count
+    cdef cython.p_double mean
     cpdef void record(self, long long ticket, int arm, double cost) noexcept nogil
-    cdef void lengthen(self) noexcept nogil
+    cdef void merge_stretches(self) noexcept nogil
 
 cdef class Tuner(Component):
     cdef readonly Tickets tickets
@@ -59,27 +54,23 @@ cdef class Tuner(Component):
     cdef readonly Comparison comparison
     cdef readonly History history
     cdef readonly Py_ssize_t k, c, arm_at, due_at
-    cdef readonly long long hold, patience
+    cdef readonly long long hold, deadline_rounds
     cdef readonly double holdout, silence, deadline
     cdef readonly bint has_silence, has_deadline
     cdef public long long settled, corrected
-    cdef public int mode, arm, is_fresh
+    cdef public int mode, arm, may_change
     cdef public long long kind_of_times
     cdef public double now
     cdef object work
-    cdef double* context
-    cdef double* out
+    cdef cython.p_double context, out
     cdef long long predict(self, double* z, double at, long long kind, double* x) noexcept nogil
     cdef void play(self) noexcept nogil
     cdef long long correct_place(self, long long ticket, double* place, bint by_coin) noexcept nogil
     cdef long long observe(self, long long ticket, double cost, double at, bint is_final) noexcept nogil
     cdef long long cancel(self, long long ticket) noexcept nogil
     cdef void learn(self, long long entry, double cost, bint is_final) noexcept nogil
-    cdef bint has_clock(self) noexcept nogil
     cdef void begin_round(self, double at, long long kind) noexcept nogil
     cdef void pass_time(self, double at, long long kind) noexcept nogil
-    cdef void give_up(self) noexcept nogil
-    cdef long long next_due(self) noexcept nogil
 
 cdef class Knobs:
     cdef readonly Tuner _tuner
@@ -87,3 +78,7 @@ cdef class Knobs:
     cdef readonly object _settings
     cdef readonly double _sign
     cdef bint _is_ready
+
+    cdef int _check_ready(self, object caller) except -1
+    cdef long long _predict_into(self, double* z, double now, long long kind, double* x) except -1
+    cdef object _learn(self, object caller, object ticket, object cost, object at, bint is_final)

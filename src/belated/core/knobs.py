@@ -1,15 +1,16 @@
 # cython: infer_types=True
-"""Knobs: settings of a live system from costs that come late. Every public method is one C call.
+"""Knobs: settings of a live system from late costs. Every public method is one C call.
 
 ``quadratic`` has the models of costs and the search for settings; here are the events around them.
-Settings are converted, and times read, by Python code before anything changes. Calls on the same
-knobs are refused while such code runs, a report is made, or a whole log is read.
+Python code converts settings and reads times before anything changes. Calls on the same knobs are
+refused while such code runs, a report is made, or a whole log is read.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import cython
 import numpy as np
@@ -17,15 +18,16 @@ import numpy as np
 from belated import refusals
 from belated.core.component import ANY, COUNT, NOT_NEGATIVE, Range, demand
 from belated.core.learner import busy
-from belated.core.quadratic import NUMBERS, PLACE
+from belated.core.quadratic import NUMBERS
 from belated.errors import AlreadyObserved, BadFeedback, UnknownTicket
 
 if not cython.compiled:
     from math import fabs, floor, sqrt
     from math import inf as INFINITY
+    from math import nan as NAN
 
     from belated.core.component import Component
-    from belated.core.numerics import floats_at, ints_at, ln, new_floats, part
+    from belated.core.numerics import copy, floats_at, ints_at, ln, new_floats, part
     from belated.core.quadratic import GRID, Basis, CostModels, Sampler
     from belated.core.tickets import (
         BAD,
@@ -38,6 +40,21 @@ if not cython.compiled:
         Tickets,
     )
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from belated.arrays import Floats
+    from belated.keys import Key
+    from belated.linear.moments import Time
+    from belated.timeline import Timeline
+    from belated.timeline.columns import TimesLike
+
+    Ticket = int | Key
+    Cost = float  # under another name it is no type of C
+    Number = int
+    Context = Mapping[str, Any]
+    Setting = dict[str, Any]
+
 HUGE_COST = 1e50
 MOST_COST = cython.declare(cython.double, HUGE_COST)
 LAST = cython.declare(cython.double, 1.7976931348623157e308)  # the last time that there is
@@ -46,12 +63,14 @@ LEAST_UNIT = cython.declare(cython.double, 1e-150)
 MOST_VALUE = cython.declare(cython.double, 1e9)  # keeps squares finite
 COSTS, FLAG = Range(-2.0 * HUGE_COST, 2.0 * HUGE_COST), Range(0, 1, int)
 
-# What is kept of a ticket, before its place and context: whether there is a cost, the newest one,
-# and the value that was learned of it.
+# Records of tickets: whether a cost is known, the newest one, and the value learned of it. Rows of
+# answers that wait: ticket, cost, whether an earlier cost was learned, whether this one is final.
+# In both, the place follows, and then the context.
 KNOWN, COST, LEARNED, PLACE_AT = 0, 1, 2, 3
+TICKET, REPLACES, FINAL, WAITING_PLACE_AT = 0, 2, 3, 4
 
 
-def ranked(values, n, rank):
+def order_statistic(values, n, rank):
     """Return the number of a rank among n numbers."""
     for i in range(n):
         below = equal = 0
@@ -64,108 +83,105 @@ def ranked(values, n, rank):
 
 
 class Answers(Component):
-    """Answers on their way to the models: they wait until there is a unit.
+    """The queue of answers before the models: they wait until there is a unit of costs.
 
     A cost is learned as y = (cost - anchor) / unit. The first answers give the anchor, their
-    median, and the unit, their deviation from it; it is 0 before. Those that are further out than
-    30 upper quartiles of the distances from the median are left out of the unit: they are clipped
-    when they are learned. Answers that are all equal are learned at once, as 0 in any unit;
-    ``equal`` counts these.
-
-    Of the ``waiting`` answers, ``numbers`` are the tickets, ``replaces`` tells whether an earlier
-    cost was learned, ``final`` whether it may be revised; ``places`` are followed by contexts.
+    median, and the unit, their root mean square distance from it; the unit is 0 before. Distances
+    above 30 times their upper quartile are left out of the unit; such answers are clipped when they
+    are learned. Answers that are all equal are learned at once, as 0 in any unit; ``equal`` counts
+    these. ``rows`` has the ``waiting`` answers in their order.
     """
 
     FIELDS = {
-        **dict.fromkeys(("waiting", "equal", "numbers"), COUNT),
-        **dict.fromkeys(("replaces", "final"), FLAG),
-        **dict.fromkeys(("anchor", "costs"), COSTS),
+        **dict.fromkeys(("waiting", "equal"), COUNT),
+        **dict.fromkeys(("anchor", "rows"), COSTS),
         "unit": Range(0.0, 4.0 * HUGE_COST),
-        "places": PLACE,
     }
 
     def __init__(self, tickets, models):
         self.tickets, self.models, self.k = tickets, models, models.k
-        self.room, self.width = 6 + models.k, models.k + models.basis.c
+        self.place_size = models.k + models.basis.c  # numbers of a place and its context
+        self.capacity, self.width = 6 + models.k, WAITING_PLACE_AT + self.place_size
         self.waiting = self.equal = 0
         self.anchor = self.unit = 0.0
-        rows = self.room + 1  # the last is empty
-        self.numbers, self.replaces, self.final = np.zeros((3, rows), np.int64)
-        self.costs, self.distances = np.zeros((2, rows))
-        self.places = np.zeros((rows, self.width))
-        self.number, self.replacing = ints_at(self.numbers), ints_at(self.replaces)
-        self.finality, self.place = ints_at(self.final), floats_at(self.places)
-        self.cost, self.apart = floats_at(self.costs), floats_at(self.distances)
+        self.rows, self.work = np.zeros((self.capacity, self.width)), np.zeros((2, self.capacity))
+        self.row = floats_at(self.rows)
+        self.costs, self.distances = floats_at(self.work[0]), floats_at(self.work[1])
 
     def verify(self, state):
-        waiting, unit = state["waiting"], state["unit"]
-        demand(waiting <= self.room, "costs that wait")
+        waiting, unit, rows = state["waiting"], state["unit"], state["rows"]
+        demand(waiting <= self.capacity, "costs that wait")
         demand(unit == 0.0 or (unit >= LEAST_UNIT and waiting == 0), "the unit")
-        for name in ("numbers", "replaces", "final", "costs", "places"):
-            demand((state[name][waiting:] == 0).all(), "costs that wait")
+        tickets, flags = rows[:, TICKET], rows[:, [REPLACES, FINAL]]
+        demand(((tickets >= 0.0) & (tickets % 1.0 == 0.0)).all(), "costs that wait")
+        demand(np.isin(flags, (0.0, 1.0)).all(), "costs that wait")
+        demand((np.abs(rows[:, WAITING_PLACE_AT:]) <= 1.0).all(), "costs that wait")
+        demand((rows[waiting:] == 0.0).all(), "costs that wait")
 
     def enqueue(self, entry, is_new, is_final):
-        """Put the cost of a ticket behind those that wait, or in the place of its earlier one."""
-        record, number, at = self.tickets.record(entry), self.tickets.number[entry], 0
-        while at < self.waiting and self.number[at] != number:
+        """Append the cost of a ticket or replace its earlier one, and learn what is ready."""
+        record, number, row = self.tickets.record(entry), self.tickets.number[entry], self.row
+        at = 0
+        while at < self.waiting and row[0] != number:
             at += 1
+            row = part(row, self.width)
         if at == self.waiting:
             self.waiting += 1
-            self.number[at] = number
-            self.replacing[at] = 0 if is_new else 1
-            for i in range(self.width):
-                self.place[at * self.width + i] = record[PLACE_AT + i]
-        self.cost[at] = record[COST]
-        self.finality[at] = 1 if is_final else 0
+            row[TICKET] = number
+            row[REPLACES] = 0.0 if is_new else 1.0
+            copy(part(record, PLACE_AT), part(row, WAITING_PLACE_AT), self.place_size)
+        row[COST] = record[COST]
+        row[FINAL] = 1.0 if is_final else 0.0
         for _ in range(self.count_ready()):
             self.learn_first()
         if self.unit > 0.0:
             self.models.solve_due()
 
     def learn_first(self):
-        """Learn the first answer that waits; what was learned of a closed ticket before was 0."""
-        number, before, y = self.number[0], 0.0, 0.0
+        """Learn the first answer; an earlier one of a ticket that is closed was learned as 0."""
+        row, before, y = self.row, 0.0, 0.0
+        number = cython.cast(cython.longlong, row[TICKET])
+        is_new: cython.bint = row[REPLACES] == 0.0
         entry = self.tickets.locate(number)
         is_open: cython.bint = entry >= 0 and not self.tickets.is_expired(entry)
         self.models.advance(number)
         if self.unit > 0.0:
             self.models.solve_due()
-            y = min(max((self.cost[0] - self.anchor) / self.unit, -MOST_VALUE), MOST_VALUE)
-        elif self.replacing[0] == 0:
+            y = min(max((row[COST] - self.anchor) / self.unit, -MOST_VALUE), MOST_VALUE)
+        elif is_new:
             self.equal += 1
-        self.models.basis.write(self.place, part(self.place, self.k), self.models.phi)
-        if self.replacing[0] == 1 and is_open:
+        place = part(row, WAITING_PLACE_AT)
+        self.models.basis.write(place, part(place, self.k), self.models.phi)
+        if is_open and not is_new:
             before = self.tickets.record(entry)[LEARNED]
-        is_new: cython.bint = self.replacing[0] == 0
-        y = self.models.learn(number, y, before, is_new, self.finality[0] == 1, self.unit > 0.0)
+        y = self.models.learn(number, y, before, is_new, row[FINAL] == 1.0, self.unit > 0.0)
         if is_open:
             self.tickets.record(entry)[LEARNED] = y
-        for at in range(self.waiting):
-            self.number[at] = self.number[at + 1]
-            self.replacing[at] = self.replacing[at + 1]
-            self.finality[at] = self.finality[at + 1]
-            self.cost[at] = self.cost[at + 1]
-        for i in range(self.waiting * self.width):
-            self.place[i] = self.place[i + self.width]
         self.waiting -= 1
+        rest = self.waiting * self.width
+        copy(part(row, self.width), row, rest)
+        for i in range(rest, rest + self.width):
+            row[i] = 0.0
 
     def count_ready(self):
-        """Return how many of the answers can be learned; find the unit if it is time."""
-        count, believed, squares, farthest = self.waiting, self.equal, 0.0, 0.0
-        if self.unit > 0.0 or count < self.room:
+        """Return how many answers can be learned now; find the unit if there are enough."""
+        count, included, squares, farthest = self.waiting, self.equal, 0.0, 0.0
+        if self.unit > 0.0 or count < self.capacity:
             return count if self.unit > 0.0 else 0
-        common = self.anchor if self.equal > 0 else self.cost[0]
-        anchor = common if self.equal > 0 else ranked(self.cost, count, count // 2)
         for i in range(count):
-            self.apart[i] = fabs(self.cost[i] - anchor)
-            farthest = max(farthest, fabs(self.cost[i] - common))
-        quartile = ranked(self.apart, count, 3 * count // 4)
+            self.costs[i] = self.row[i * self.width + COST]
+        common = self.anchor if self.equal > 0 else self.costs[0]
+        anchor = common if self.equal > 0 else order_statistic(self.costs, count, count // 2)
+        for i in range(count):
+            self.distances[i] = fabs(self.costs[i] - anchor)
+            farthest = max(farthest, fabs(self.costs[i] - common))
+        quartile = order_statistic(self.distances, count, 3 * count // 4)
         most = 30.0 * quartile if quartile > EQUAL * fabs(anchor) else INFINITY
         for i in range(count):
-            if self.apart[i] <= most:
-                believed += 1
-                squares += self.apart[i] * self.apart[i]
-        unit = sqrt(squares / believed)
+            if self.distances[i] <= most:
+                included += 1
+                squares += self.distances[i] * self.distances[i]
+        unit = sqrt(squares / included)
         if unit < LEAST_UNIT or farthest <= EQUAL * fabs(common):
             self.anchor = common
             return 1
@@ -176,9 +192,9 @@ class Answers(Component):
 
 ALPHA = 0.05  # probability of a false alarm
 LN_ALPHA = cython.declare(cython.double, ln(ALPHA))
-FEWEST = cython.declare(cython.longlong, 30)  # answers of each arm: the result is asymptotic
+LEAST_ANSWERS = cython.declare(cython.longlong, 30)  # answers of each arm: the result is asymptotic
 RATIO = cython.declare(cython.double, 0.008)  # r: narrowest after about a thousand rounds
-LEARNER, START, ASIDE = 0, 1, 2  # arm of a ticket; ASIDE: not chosen by the coin
+LEARNER, START, EXCLUDED = 0, 1, 2  # arm of a ticket; EXCLUDED: not chosen by the coin
 
 
 class Comparison(Component):
@@ -196,9 +212,9 @@ class Comparison(Component):
 
     of the mean difference of the rounds compared, at all n at once with probability 1 - alpha, in
     the limit (Waudby-Smith et al., "Time-uniform central limit theory and asymptotic confidence
-    sequences", 2024). If costs are mostly equal, such as sales, the start can have none that
-    differs for a long time, and s is far too small. So s^2 is at least v / h + v / (1 - h), its
-    value if the costs of both arms had the variance v of all.
+    sequences", 2024). If costs are mostly equal, such as sales, those of the start can all be equal
+    for a long time, and s is far too small. So s^2 is at least v / h + v / (1 - h), its value if
+    the costs of both arms had the variance v of all costs.
     """
 
     FIELDS = {
@@ -226,7 +242,7 @@ class Comparison(Component):
     def radius(self):
         """Return how far the mean difference may be from the gain; infinity before it is known."""
         n, share = self.compared, self.share
-        if min(self.count[LEARNER], self.count[START]) < FEWEST:
+        if min(self.count[LEARNER], self.count[START]) < LEAST_ANSWERS:
             return INFINITY
         a = n * RATIO + 1.0
         of_costs = self.cost_squares / n
@@ -239,16 +255,16 @@ class Comparison(Component):
         return (None, None) if radius == INFINITY else (self.gain - radius, self.gain + radius)
 
     def compare(self, arm, cost):
-        """Include the cost of a round; tell whether the learner is worse for sure."""
-        apart = cost - self.baseline
+        """Include the cost of a round; return whether the learner is surely worse."""
+        deviation = cost - self.baseline
         psi = 1.0 / self.share if arm == START else -1.0 / (1.0 - self.share)
-        psi *= apart if self.compared > 0 else 0.0
+        psi *= deviation if self.compared > 0 else 0.0
         self.compared += 1
-        self.baseline += apart / self.compared
-        self.cost_squares += apart * (cost - self.baseline)
-        away = psi - self.gain
-        self.gain += away / self.compared
-        self.gain_squares += away * (psi - self.gain)
+        self.baseline += deviation / self.compared
+        self.cost_squares += deviation * (cost - self.baseline)
+        change = psi - self.gain
+        self.gain += change / self.compared
+        self.gain_squares += change * (psi - self.gain)
         self.count[arm] += 1
         self.mean[arm] += (cost - self.mean[arm]) / self.count[arm]
         return self.gain + self.radius() < 0.0
@@ -259,10 +275,10 @@ class Comparison(Component):
 
 
 class History(Component):
-    """Mean costs over time, in 64 stretches, which become longer with the game.
+    """Mean costs over time, in 64 stretches of rounds, whose length doubles when they are full.
 
-    ``answers`` and ``means`` have one row for each stretch: of the start where the coin chose it
-    in the second column, of all other rounds in the first.
+    ``answers`` and ``means`` have one row for each stretch. The second column is of rounds in which
+    the coin chose the start, the first of all others.
     """
 
     FIELDS = {"length": Range(16, 1 << 48, int), "answers": COUNT, "means": ANY}
@@ -275,13 +291,13 @@ class History(Component):
     def record(self, ticket, arm, cost):
         """Include the cost of a round in its stretch."""
         while ticket >= 64 * self.length:
-            self.lengthen()
+            self.merge_stretches()
         at = 2 * (ticket // self.length) + (1 if arm == START else 0)
         self.count[at] += 1
         self.mean[at] += (cost - self.mean[at]) / self.count[at]
 
-    def lengthen(self):
-        """Make one of every two stretches."""
+    def merge_stretches(self):
+        """Merge every two stretches."""
         self.length *= 2
         for i in range(128):
             first, count, mean = 4 * (i // 2) + i % 2, cython.cast(cython.longlong, 0), 0.0
@@ -303,22 +319,22 @@ LEARNING, PAUSED, REVERTED = 0, 1, 2  # modes
 
 
 class Tuner(Component):
-    """What happens at an event: a play, a cost, a ticket closed without one, what was played.
+    """The events: predict, observe, cancel, correct what was played, and let time pass.
 
-    ``arm`` is that of the setting that is held; ``is_fresh`` tells that it may be changed before
-    its time. ``settled`` tickets were closed by their deadline with a cost, ``corrected`` costs
-    replaced an earlier one. A record also has the arm where there is a holdout, and the time when
-    a ticket is due where there is a deadline.
+    ``arm`` is that of the current setting; ``may_change`` lets it change before ``hold`` rounds are
+    over. ``settled`` counts tickets that were closed by their deadline with a cost, ``corrected``
+    the costs that replaced an earlier one. A record also has the arm where there is a holdout, and
+    the time when a ticket is due where there is a deadline.
 
-    ``now`` is the latest time where deadlines are lengths of time, and ``kind_of_times`` a kind of
-    ``belated.linear.moments``, 0 before the first. The clock never goes back and all tickets get
-    the same time, so they are due in their order.
+    ``now`` is the latest time, or the latest round where rounds are counted; ``kind_of_times`` is a
+    kind of ``belated.linear.moments``, 0 for rounds. Time never goes back and all tickets wait
+    equally long, so they are due in their order.
     """
 
     FIELDS = {
         **dict.fromkeys(("settled", "corrected"), COUNT),
         **dict.fromkeys(("mode", "arm"), Range(0, 2, int)),
-        "is_fresh": FLAG,
+        "may_change": FLAG,
         "kind_of_times": Range(0, 3, int),
         "now": Range(-LAST, LAST),
     }
@@ -334,7 +350,7 @@ class Tuner(Component):
         self.k, self.c, self.hold, self.holdout = knobs, context, hold, holdout
         self.has_silence, self.silence = silence is not None, silence or 0.0
         self.has_deadline, self.deadline = deadline is not None, deadline or 0.0
-        self.patience = int(min(self.deadline, 1 << 30))
+        self.deadline_rounds = int(min(self.deadline, 1 << 30))
         self.arm_at = PLACE_AT + knobs + context
         self.due_at = self.arm_at + (1 if holdout > 0.0 else 0)
         self.tickets = Tickets(self.due_at + (1 if self.has_deadline else 0), LAST)
@@ -342,8 +358,8 @@ class Tuner(Component):
         self.sampler = Sampler(self.models, seed, start, steps, levels, limits)
         self.answers = Answers(self.tickets, self.models)
         self.comparison, self.history = Comparison(holdout), History()
-        self.settled = self.corrected = self.mode = self.arm = self.is_fresh = 0
-        self.kind_of_times, self.now, self.work = 0, 0.0, np.zeros(2 + context)
+        self.settled = self.corrected = self.mode = self.arm = self.may_change = 0
+        self.kind_of_times, self.now, self.work = 0, -LAST, np.zeros(2 + context)
         self.out = floats_at(self.work)
         self.context = part(self.out, 2)
 
@@ -364,32 +380,31 @@ class Tuner(Component):
         entry = self.tickets.open_next()
         record = self.tickets.record(entry)
         record[KNOWN] = record[COST] = record[LEARNED] = 0.0
-        for i in range(self.k):
-            record[PLACE_AT + i] = x[i] = self.sampler.x[i]
-        for i in range(self.c):
-            record[PLACE_AT + self.k + i] = self.context[i]
+        copy(self.sampler.x, x, self.k)
+        copy(x, part(record, PLACE_AT), self.k)
+        copy(self.context, part(record, PLACE_AT + self.k), self.c)
         if self.holdout > 0.0:
             record[self.arm_at] = self.arm
         if self.has_deadline:
-            record[self.due_at] = min(self.now + self.deadline, LAST) if self.has_clock() else 0.0
+            record[self.due_at] = min(self.now + self.deadline, LAST)
         return self.tickets.number[entry]
 
     def play(self):
         """Write the next play to x of the sampler."""
         t = self.tickets.rounds
         if self.mode != LEARNING:
-            self.arm = ASIDE
-        elif t % self.hold == 0 or self.is_fresh:
+            self.arm = EXCLUDED
+        elif t % self.hold == 0 or self.may_change:
             self.sampler.propose(self.context, t, False, self.answers.unit > 0.0)
-            self.sampler.settle(False)
+            self.sampler.make_playable(False)
             self.arm = START if self.sampler.random[0] < self.holdout else LEARNER
             if self.arm == LEARNER:
-                self.sampler.copy(self.sampler.x, self.sampler.previous)
-        self.is_fresh = 0
+                copy(self.sampler.x, self.sampler.previous, self.k)
+        self.may_change = 0
         if self.mode == REVERTED or self.arm == START:
-            self.sampler.copy(self.sampler.start, self.sampler.x)
+            copy(self.sampler.start, self.sampler.x, self.k)
         else:
-            self.sampler.copy(self.sampler.previous, self.sampler.x)
+            copy(self.sampler.previous, self.sampler.x, self.k)
 
     def correct_place(self, ticket, place, by_coin):
         """Replace the place of a ticket without a cost by what was really played.
@@ -405,14 +420,14 @@ class Tuner(Component):
         record = self.tickets.record(entry)
         if record[KNOWN] > 0.0:
             return OUT_OF_ORDER
-        self.sampler.copy(place, self.sampler.x)
+        copy(place, self.sampler.x, self.k)
         self.sampler.round(True)
-        self.sampler.copy(self.sampler.x, part(record, PLACE_AT))
+        copy(self.sampler.x, part(record, PLACE_AT), self.k)
         if ticket == self.tickets.rounds - 1 and self.arm == LEARNER:
-            self.sampler.settle(True)
-            self.sampler.copy(self.sampler.x, self.sampler.previous)
+            self.sampler.make_playable(True)
+            copy(self.sampler.x, self.sampler.previous, self.k)
         if self.holdout > 0.0 and not by_coin:
-            record[self.arm_at] = ASIDE
+            record[self.arm_at] = EXCLUDED
         return USED
 
     # --- Costs -----------------------------------------------------------------------------------
@@ -461,11 +476,11 @@ class Tuner(Component):
             self.answers.enqueue(entry, False, True)
         if not is_final:
             return
-        arm = ASIDE
+        arm = EXCLUDED
         if self.holdout > 0.0:
             arm = cython.cast(cython.int, record[self.arm_at])
         self.history.record(number, arm, cost)
-        if arm == ASIDE or (number + 1) % self.hold != 0 or number < self.comparison.first:
+        if arm == EXCLUDED or (number + 1) % self.hold != 0 or number < self.comparison.first:
             return  # only the last round of a setting is compared
         is_worse: cython.bint = self.comparison.compare(arm, cost)
         if is_worse and self.mode != REVERTED and self.comparison.alarmed == 0:
@@ -475,40 +490,34 @@ class Tuner(Component):
 
     # --- Deadlines -------------------------------------------------------------------------------
 
-    def has_clock(self):
-        """Tell whether deadlines are lengths of time, and no numbers of rounds."""
-        return self.has_deadline and self.kind_of_times > 0
+    def begin_round(self, at, kind):
+        """Let time pass until a play; without times, the number of rounds is the time.
+
+        Expired tickets of the last 8 deadlines are remembered; with a clock the last 900, and 8
+        more for each open ticket.
+        """
+        is_counted: cython.bint = max(kind, self.kind_of_times) == 0
+        self.pass_time(self.tickets.rounds if is_counted else at, kind)
+        if is_counted:
+            self.tickets.forget_expired(8 * (self.deadline_rounds + 1))
+        else:
+            self.tickets.forget_oldest(900 + 8 * (self.tickets.rounds - self.tickets.arrived))
 
     def pass_time(self, at, kind):
-        """Let time go on to ``at``, of this kind; 0 says nothing new of kinds.
+        """Let time pass until ``at``, of this kind (0: unknown), and close tickets that are due.
 
-        The first time starts the clock. An earlier one, or NaN, does not change it.
+        An earlier time, or NaN, changes nothing. The cost of a ticket past its deadline is its
+        provisional one, else that of silence.
         """
-        if kind > 0 and self.has_deadline and self.kind_of_times == 0:
-            self.now = at
         self.kind_of_times = max(self.kind_of_times, kind)
-        if self.has_clock():
-            self.now = at if at > self.now else self.now
-            self.give_up()
-
-    def begin_round(self, at, kind):
-        """Let time go on before a play; deadlines count rounds where there are no times.
-
-        Of expired tickets, those of the last 8 deadlines are remembered; with a clock the last 900,
-        and 8 more for each that is open.
-        """
-        self.pass_time(at, kind)
-        if self.has_clock():
-            self.tickets.forget_oldest(900 + 8 * (self.tickets.rounds - self.tickets.arrived))
-        elif self.has_deadline:
-            self.tickets.forget_expired(8 * (self.patience + 1))
-            self.give_up()
-
-    def give_up(self):
-        """Close tickets past their deadline: their cost is the one so far, else that of silence."""
-        entry = self.next_due()
-        while entry >= 0:
+        if not self.has_deadline:
+            return
+        self.now = at if at > self.now else self.now
+        while self.tickets.find_oldest() < self.tickets.rounds:
+            entry = self.tickets.head
             record = self.tickets.record(entry)
+            if not record[self.due_at] < self.now:
+                return
             if record[KNOWN] > 0.0 or self.has_silence:
                 self.learn(entry, record[COST] if record[KNOWN] > 0.0 else self.silence, True)
                 self.settled += 1
@@ -516,16 +525,6 @@ class Tuner(Component):
                 record[i] = 0.0
             self.tickets.count_arrival(entry)
             self.tickets.skip(entry)
-            entry = self.next_due()
-
-    def next_due(self):
-        """Return the entry of the oldest open ticket if it is past its deadline, or -1."""
-        oldest, head = self.tickets.find_oldest(), self.tickets.head
-        if oldest == self.tickets.rounds:
-            return -1
-        if self.has_clock():
-            return head if self.tickets.record(head)[self.due_at] < self.now else -1
-        return head if self.tickets.rounds - oldest > self.patience else -1
 
     # --- What Python reads -----------------------------------------------------------------------
 
@@ -542,14 +541,14 @@ class Tuner(Component):
     @property
     def clock(self):
         """The latest time that was told, where deadlines are lengths of time."""
-        return self.now if self.has_clock() else -math.inf
+        return self.now if self.has_deadline and self.kind_of_times > 0 else -math.inf
 
     def best(self, features, ticket=None):
         """Return the places that seem best in a context, or those that a ticket would draw."""
         number: cython.longlong = self.tickets.rounds if ticket is None else ticket
         has_unit: cython.bint = self.answers.unit > 0.0
         self.sampler.propose(floats_at(features), number, ticket is None, has_unit)
-        self.sampler.settle(True)
+        self.sampler.make_playable(True)
         return [self.sampler.x[i] for i in range(self.k)]
 
     def expect(self, places, features):
@@ -568,7 +567,7 @@ class Tuner(Component):
         demand(state["answers.equal"] <= state["models.count"], "costs that were equal")
         learned = state["models.count"] + state["answers.waiting"]
         demand(learned <= 2 * rounds + 1, "the number of costs")
-        demand((state["answers.numbers"] <= max(rounds - 1, 0)).all(), "costs that wait")
+        demand((state["answers.rows"][:, TICKET] <= max(rounds - 1, 0)).all(), "costs that wait")
         demand(state["comparison.first"] <= rounds, "alarms")
         used = np.flatnonzero(state["history.answers"].any(axis=1))
         length = state["history.length"]
@@ -586,15 +585,16 @@ class Tuner(Component):
         demand((np.abs(rows[:, LEARNED]) <= NUMBERS.most * known).all(), "costs so far")
         demand(((np.abs(places) <= 1.0) & (places * GRID % 1.0 == 0.0)).all(), "places of tickets")
         if self.holdout > 0.0:
-            demand(np.isin(rows[:, self.arm_at], (LEARNER, START, ASIDE)).all(), "arms of tickets")
-        if self.has_deadline and state["kind_of_times"] > 0:
-            due = rows[:, self.due_at]
-            fits = (due >= now) & (due <= min(now + self.deadline, LAST))
-            demand(fits.all() and (np.diff(due) >= 0.0).all(), "when tickets are due")
-        elif self.has_deadline:
-            ages = state["tickets.rounds"] - 1 - state["tickets.number"][seen >= 0]
-            demand((ages <= self.patience).all(), "tickets past their deadline")
-            demand((rows[:, self.due_at] == 0.0).all(), "when tickets are due")
+            arms = rows[:, self.arm_at]
+            demand(np.isin(arms, (LEARNER, START, EXCLUDED)).all(), "arms of tickets")
+        if not self.has_deadline:
+            return
+        if state["kind_of_times"] == 0:
+            rounds = state["tickets.rounds"]
+            demand(now == (rounds - 1.0 if rounds > 0 else -LAST), "the clock")
+        due = rows[:, self.due_at]
+        fits = (due >= now) & (due <= min(now + self.deadline, LAST))
+        demand(fits.all() and (np.diff(due) >= 0.0).all(), "when tickets are due")
 
 
 # --- Public methods ------------------------------------------------------------------------------
@@ -613,9 +613,9 @@ class Expected(NamedTuple):
     """What ``expect`` returns."""
 
     cost: float
-    """What a round is thought to cost on average."""
+    """Mean cost of a round."""
     uncertainty: float
-    """Standard deviation of that, the noise of a single cost left out."""
+    """Standard deviation of that mean, without the noise of a single cost."""
 
 
 _new_tuple = tuple.__new__  # a named tuple made from a tuple takes half the time
@@ -627,69 +627,77 @@ _NOTHING = np.empty(0)
 class Knobs:
     """The events of knobs; ``belated.knobs`` adds settings, reports and snapshots.
 
-    It has ``_time(at, who)``, which returns a time, NaN for none, and its kind, 0 for none; and
+    It has ``_time(at, caller)``, which returns a time, NaN for none, and its kind, 0 for none; and
     ``_run_arguments``.
     """
 
     # ``_is_ready`` is False while Python code, or a long loop, is at work.
     __slots__ = ("_is_ready", "_names", "_settings", "_sign", "_tuner")
 
-    def _begin(self, settings):
+    def _begin(self, settings: Any) -> None:
         """Take settings, having seen nothing."""
-        self._settings, self._tuner = settings, Tuner(**settings.numbers())
+        self._settings, self._tuner = settings, Tuner(**settings.arguments())
         self._names, self._is_ready = Keys(self._tuner.tickets), True
         self._sign = -1.0 if settings.goal == "max" else 1.0
 
-    def _alone(self, who, work):
-        """Do what reads the state step by step; refuse calls meanwhile."""
-        if not self._is_ready:
-            raise busy(who)
+    def _alone(self, caller: str, work: Callable[[], Any]) -> Any:
+        """Run Python code that may let other threads in; refuse their calls meanwhile."""
+        self._check_ready(caller)
         self._is_ready = False
         try:
             return work()
         finally:
             self._is_ready = True
 
-    def ticket(self, name):
+    def _check_ready(self, caller):
+        if not self._is_ready:
+            raise busy(caller)
+
+    def _state(self, caller: str) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the state and that of the keys, of the same moment."""
+        return self._alone(caller, lambda: (self._tuner.state(), self._names.state()))
+
+    def ticket(self, name: Ticket) -> int:
         """Return the ticket that a key stands for; a ticket stands for itself."""
         return self._names.ticket(name)
 
-    def is_open(self, ticket):
-        """Tell whether a ticket, or that of a key, still waits for its cost."""
+    def is_open(self, ticket: Ticket) -> bool:
+        """Return whether a ticket, or that of a key, still waits for its cost."""
         return self._names.is_open(ticket)
 
-    def predict(self, key=None, context=None, *, at=None):
+    def predict(
+        self, key: Key | None = None, context: Context | None = None, *, at: Time | None = None
+    ) -> Proposal:
         """Return the next ticket and the setting to play; ``at`` is the time.
 
-        With a ``key``, a string that no open ticket has, every other verb takes the key in the
-        place of the ticket, and snapshots keep it. What is not said of a context that was announced
-        counts as the middle of its range, or as none of its values.
+        With a ``key``, a string that no open ticket has, every other method takes the key in the
+        place of the ticket, and snapshots keep it. A number that is missing from a context counts
+        as the middle of its range, and a missing category as none of its values.
         """
-        if not self._is_ready:
-            raise busy("predict")
+        self._check_ready("predict")
         if key is not None:
             key = self._names.check(key)
-        features = _NOTHING
-        now: cython.double = math.nan
-        kind: cython.longlong = 0
+        features, now, kind = _NOTHING, NAN, 0
         if context or self._tuner.c > 0 or at is not None or self._tuner.has_deadline:
-            self._is_ready = False
-            try:
-                features = self._settings.features(context)
-                now, kind = self._time(at, "predict")
-            finally:
-                self._is_ready = True
+            features, (now, kind) = self._alone(
+                "predict", lambda: (self._settings.features(context), self._time(at, "predict"))
+            )
         x = new_floats(self._tuner.k)
-        ticket = self._tuner.predict(floats_at(features), now, kind, floats_at(x))
-        while ticket == FULL:
-            self._tuner.tickets.grow()
-            ticket = self._tuner.predict(floats_at(features), now, kind, floats_at(x))
+        ticket = self._predict_into(floats_at(features), now, kind, floats_at(x))
         if key is not None:
             self._names.give(key, ticket)
         return _new_tuple(_Proposal, (ticket, self._settings.setting(x.tolist())))
 
-    def observe(self, ticket, cost, *, at=None):
-        """Learn the cost of a round, the last word on it.
+    def _predict_into(self, z, now, kind, x):
+        """Predict, and let the table grow where it is full."""
+        ticket = self._tuner.predict(z, now, kind, x)
+        while ticket == FULL:
+            self._tuner.tickets.grow()
+            ticket = self._tuner.predict(z, now, kind, x)
+        return ticket
+
+    def observe(self, ticket: Ticket, cost: Cost, *, at: Time | None = None) -> bool:
+        """Learn the cost of a round, which is final.
 
         Any order, any delay. Returns False when its deadline had passed, so that it is dropped.
         Raises ``UnknownTicket``, ``AlreadyObserved`` or ``BadFeedback``, and then nothing has
@@ -697,73 +705,64 @@ class Knobs:
         """
         return self._learn("observe", ticket, cost, at, True)
 
-    def revise(self, ticket, cost, *, at=None):
+    def revise(self, ticket: Ticket, cost: Cost, *, at: Time | None = None) -> bool:
         """Learn the cost so far; the ticket stays open, and the cost may change again.
 
         What was learned of an earlier cost is taken back: the sums of models have the newest one
-        alone. Their weights and their noise follow last words only.
+        alone. Their weights and their noise follow final costs only.
         """
         return self._learn("revise", ticket, cost, at, False)
 
-    def _learn(self, who, ticket, cost, at, is_final):
-        if not self._is_ready:
-            raise busy(who)
+    def _learn(self, caller, ticket, cost, at, is_final):
+        self._check_ready(caller)
         number = self._names.ticket(ticket)
-        now: cython.double = math.nan
+        value, now = cost, NAN
         if at is not None or type(cost) is not _float:
-            self._is_ready = False
-            try:
-                cost = number_of(cost)
-                if at is not None:
-                    now, _ = self._time(at, who)
-            finally:
-                self._is_ready = True
-        value: cython.double = cost
+            value, (now, _) = self._alone(caller, lambda: (number_of(cost), self._time(at, caller)))
         status = self._tuner.observe(number, self._sign * value, now, is_final)
         if status < 0:
-            raise self._refusal(status, number, f"{who}: ")
+            raise self._refusal(status, number, f"{caller}: ")
         if is_final:
             self._names.drop(ticket)
         return status == USED
 
-    def cancel(self, ticket):
+    def cancel(self, ticket: Ticket) -> None:
         """Close a ticket whose cost will never come; what was learned of it stays."""
-        if not self._is_ready:
-            raise busy("cancel")
+        self._check_ready("cancel")
         number = self._names.ticket(ticket)
         status = self._tuner.cancel(number)
         if status < 0:
             raise self._refusal(status, number, "cancel: ")
         self._names.drop(ticket)
 
-    def tick(self, at):
-        """Let the clock go on without a round: tickets whose deadline has passed are closed.
+    def tick(self, at: Time) -> None:
+        """Advance the clock without a round: tickets whose deadline has passed are closed.
 
-        The clock never goes back; an earlier time changes nothing.
+        An earlier time changes nothing.
         """
         now, kind = self._alone("tick", lambda: self._time(at, "tick"))
         self._tuner.pass_time(now, kind)
 
-    def played(self, ticket, actual):
-        """Say what was really played, where the system rounded, clamped or overrode a setting.
+    def played(self, ticket: Ticket, actual: Setting) -> None:
+        """Report what was really played, where the system rounded, clamped or overrode a setting.
 
-        It must be said before the cost, and be inside of the ranges: cancel the ticket otherwise.
-        The comparison with the start is of what happened after the coin, so that it still counts.
-        Said of the newest ticket, the next step of ``max_step`` is from there. What ``constraints``
-        forbid is learned as it was, and the next step is from the nearest setting that they allow.
+        Call it before the cost is given. The setting must be inside of the ranges: cancel the
+        ticket otherwise. The coin had chosen before that, so the round is still compared with the
+        start. After the newest ticket, the next step of ``max_step`` is from there. What
+        ``constraints`` forbid is learned as it was, and the next step is from the nearest setting
+        that they allow.
         """
         self._correct(ticket, actual, True)
 
-    def _follow(self, ticket, actual):
-        """Say what somebody else played in this round; otherwise this is ``played``.
+    def _follow(self, ticket: Ticket, actual: Setting) -> None:
+        """Report what another system played in this round; otherwise this is ``played``.
 
-        Whoever chose, it was not the coin of these knobs: the round is not compared.
+        The coin of these knobs did not choose it, so the round is not compared.
         """
         self._correct(ticket, actual, False)
 
     def _correct(self, ticket, actual, by_coin):
-        if not self._is_ready:
-            raise busy("played")
+        self._check_ready("played")
         number = self._names.ticket(ticket)
         places = self._alone("played", lambda: self._settings.places_of(actual, "played"))
         status = self._tuner.correct_place(number, floats_at(places), by_coin)
@@ -775,53 +774,60 @@ class Knobs:
         if status < 0:
             raise self._refusal(status, number, "played: ")
 
-    def best(self, context=None):
+    def best(self, context: Context | None = None) -> Setting:
         """Return the setting that seems best now; it changes nothing."""
         return self._alone("best", lambda: self._best(self._settings.features(context, "best")))
 
-    def _best(self, features, ticket=None):
+    def _best(self, features: Floats, ticket: Number | None = None) -> Setting:
         return self._settings.setting(self._tuner.best(features, ticket))
 
-    def expect(self, setting, context=None):
-        """Return what a setting is thought to cost; NaN before enough costs are in."""
+    def expect(self, setting: Context, context: Context | None = None) -> Expected:
+        """Return what a setting is expected to cost; NaN before enough costs are in."""
         return self._alone(
             "expect",
             lambda: self._expected(setting, self._settings.features(context, "expect")),
         )
 
-    def _expected(self, setting, features):
+    def _expected(self, setting: Context, features: Floats) -> Expected:
         places = self._settings.places_of(setting, "expect")
         mean, deviation = self._tuner.expect(places, features)
         return Expected(self._sign * mean, deviation)
 
-    def pause(self):
+    def pause(self) -> None:
         """Play the last setting of the learner from now on; costs are still learned.
 
         An alarm still goes back to the start.
         """
         self._change("pause", PAUSED)
 
-    def revert(self):
+    def revert(self) -> None:
         """Play the start from now on; costs are still learned."""
         self._change("revert", REVERTED)
 
-    def resume(self):
+    def resume(self) -> None:
         """Learn and explore again.
 
         After an alarm, the comparison with the start begins anew, with rounds from now on.
         """
         self._change("resume", LEARNING)
 
-    def _change(self, who, mode):
-        if not self._is_ready:
-            raise busy(who)
-        if mode == LEARNING and self._tuner.comparison.alarmed:  # of rounds from now on
+    def _change(self, caller, mode):
+        self._check_ready(caller)
+        if mode == LEARNING and self._tuner.comparison.alarmed:
             self._tuner.comparison.begin(self._tuner.tickets.rounds)
-        self._tuner.mode, self._tuner.is_fresh = mode, 1
+        self._tuner.mode, self._tuner.may_change = mode, 1
 
     # --- Whole logs ------------------------------------------------------------------------------
 
-    def run(self, timeline, costs, *, first=0, contexts=None, at=None):
+    def run(
+        self,
+        timeline: Timeline | ArrayLike,
+        costs: ArrayLike,
+        *,
+        first: Number = 0,
+        contexts: Sequence[Context] | None = None,
+        at: TimesLike | None = None,
+    ) -> list[Setting]:
         """Feed a whole log through the compiled loop and return the settings, one per prediction.
 
         ``timeline`` is a ``Timeline`` or an array of events: t for the prediction of ticket t, ~t
@@ -829,20 +835,15 @@ class Knobs:
         ``at`` the time of every event, where it matters. The result is the same, bit for bit, as
         event by event; when an event is refused, everything is as it was before.
         """
-        if not self._is_ready:
-            raise busy("run")
-        self._is_ready = False
-        saved = None
+        return self._alone("run", lambda: self._run(timeline, costs, first, contexts, at))
+
+    def _run(self, *given):
+        arguments, saved = self._run_arguments(*given), self._tuner.state()
         try:
-            given = self._run_arguments(timeline, costs, first, contexts, at)
-            saved = self._tuner.state()
-            return self._run_events(*given)
+            return self._run_events(*arguments)
         except BaseException:
-            if saved is not None:
-                self._tuner.restore(saved)
+            self._tuner.restore(saved)
             raise
-        finally:
-            self._is_ready = True
 
     def _run_events(self, events, costs, first, features, times, kind):
         """Feed all events; row i of costs and features is that of ticket first + i."""
@@ -867,15 +868,9 @@ class Knobs:
                 continue
             if event != tuner.tickets.rounds:
                 raise refusals.out_of_turn(tuner.tickets.rounds, event, f"run: event {i}: ")
-            z = part(rows, (ticket - start) * tuner.c)
-            while tuner.predict(z, now, kind, floats_at(x)) == FULL:
-                tuner.tickets.grow()
+            self._predict_into(part(rows, (ticket - start) * tuner.c), now, kind, floats_at(x))
             settings.append(self._settings.setting(x.tolist()))
         return settings
-
-    def _state(self, who):
-        """Return the state and that of the keys, of the same moment."""
-        return self._alone(who, lambda: (self._tuner.state(), self._names.state()))
 
     def _refusal(self, status, ticket, where):
         """Return the error for a refusal."""

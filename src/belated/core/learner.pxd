@@ -1,13 +1,40 @@
 from cpython.long cimport PyLong_AsLongLongAndOverflow, PyLong_CheckExact
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_SET_ITEM
-from cpython.type cimport PyType_GenericAlloc
 
+from belated.core.bases cimport Base
+from belated.core.component cimport Component
+from belated.core.feedback cimport Feedback, Wrapper
 from belated.core.numerics cimport floats_at, ints_at, is_plain, new_floats, part
-from belated.core.player cimport Player
-from belated.core.tickets cimport FORGOTTEN, FULL, Keys, USED
+from belated.core.tickets cimport BAD, CLOSED, DROPPED, FORGOTTEN, FULL, Keys, TOO_LARGE, Tickets, USED
 
-cdef inline object pair(object kind, object first, object second):
+cdef int PREDICT, OBSERVE, CANCEL
+
+cdef class Player(Component):
+    cdef readonly Tickets tickets
+    cdef readonly Py_ssize_t dim, play_size, answer_size
+    cdef readonly bint strict, has_user_parts, loses
+    cdef long long predict(self, double* x) except -100 nogil
+    cdef long long observe(self, long long ticket, double* answer) except -100 nogil
+    cdef long long cancel(self, long long ticket) except -100 nogil
+    cdef long long look(self, long long ticket) noexcept nogil
+    cdef void peek(self, double* x) noexcept nogil
+
+cdef class Composition(Player):
+    cdef readonly Base base
+    cdef readonly Feedback feedback
+    cdef readonly Wrapper wrapper
+    cdef readonly object work_array
+    cdef double* work
+    cdef double* learned_cost
+    cdef void count(self, long long entry) noexcept nogil
+    cdef int feed_nothing(self, long long entry) except -1 nogil
+    cdef int give_up(self, long long entry) except -1 nogil
+
+cdef extern from "Python.h":
+    object PyType_GenericAlloc(type kind, Py_ssize_t size)
+
+cdef inline object pair(type kind, object first, object second):
     made = PyType_GenericAlloc(kind, 2)  # calling the class, or tuple.__new__, takes 60 ns more
     Py_INCREF(first)
     PyTuple_SET_ITEM(made, 0, first)
@@ -24,16 +51,14 @@ cdef inline long long plain_ticket(object name) noexcept:
 
 cdef class Learner:
     cdef readonly Player _player
-    cdef readonly Keys _names
+    cdef readonly Keys _keys
     cdef object _kind
     cdef tuple _shape
     cdef bint _wants_function
     cdef bint _is_ready
 
-    cdef long long _predict_into(self, double* x) except -100
-    cdef long long _observe_from(self, long long ticket, double* answer) except -100
-    cdef long long _cancel_at(self, long long ticket) except -100
-    cdef long long _try(self, int event, long long ticket, double* numbers) except -100
+    cdef long long _event(self, int event, long long ticket, double* numbers) except -100
+    cdef long long _do(self, int event, long long ticket, double* numbers) except -100
     cdef object _gradient_now(self, long long ticket, object gradient)
     cdef object _run_events(self, object events, object answers, object plays, long long first)
     cdef Py_ssize_t _loop(self, long long* timeline, Py_ssize_t start, Py_ssize_t end, double* answers, Py_ssize_t rows, long long first, double* plays, long long begin, bint keeps_all) except -1 nogil

@@ -1,4 +1,6 @@
-"""Predict now, observe later. Every public method is one C call, with keys and tickets.
+"""Predict now, observe later: players, which games drive too, and the public events around one.
+
+Every public method is one C call, with keys and tickets.
 
 Python handles signals and switches threads between bytecodes, never inside of C code, so events are
 seen by all as a whole or not at all. Parts that users write, the copies of a snapshot and the loop
@@ -13,23 +15,232 @@ import cython
 import numpy as np
 
 from belated import refusals
+from belated.core.component import Component, section
 from belated.errors import BadFeedback, BusyError, UnknownTicket
 from belated.validation import checked_ticket, numbers
 
 if cython.compiled:
     from cython.cimports.cpython.exc import PyErr_CheckSignals
 else:
+    from belated.core.bases import Base
+    from belated.core.feedback import Feedback, Wrapper
     from belated.core.numerics import floats_at, ints_at, is_plain, new_floats, part
-    from belated.core.tickets import FORGOTTEN, FULL, USED, Keys
+    from belated.core.tickets import (
+        BAD,
+        CLOSED,
+        DROPPED,
+        FORGOTTEN,
+        FULL,
+        TOO_LARGE,
+        USED,
+        Keys,
+        Tickets,
+    )
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 CHUNK = 1_000_000  # events between two chances to interrupt a long run
 RESERVED = 127  # open tickets for which every run makes room
-PREDICT = cython.declare(cython.int, 0)
-OBSERVE = cython.declare(cython.int, 1)
-CANCEL = cython.declare(cython.int, 2)
+PREDICT = 0
+OBSERVE = 1
+CANCEL = 2
+
+HUGE = cython.declare(cython.double, 1e100)  # sums of squares of larger costs could overflow
+
+
+class Player(Component):
+    """Something with open tickets that plays; learners of the paper and published methods.
+
+    Events return a ticket, or a status of ``tickets``: USED, DROPPED, or below 0 a refusal, and
+    then nothing has changed. They run without the interpreter lock; only parts written in Python
+    take it. An exception of such a part leaves the state half way, so the caller restores it.
+    """
+
+    def parts(self):
+        return {"tickets": self.tickets}
+
+    @property
+    def rate(self):
+        """The newest step size, or None before the first."""
+        return self.base.sums.rate or None
+
+    def grow(self):
+        """Make room after an event returned FULL."""
+        self.tickets.grow()
+
+    def predict(self, x):
+        """Issue the next ticket, write its play to x and return it; FULL: the table must grow."""
+        return FULL
+
+    def observe(self, ticket, answer):
+        """Use the answer to a ticket."""
+        return CLOSED
+
+    def cancel(self, ticket):
+        """Close a ticket whose answer will never come."""
+        return CLOSED
+
+    def look(self, ticket):
+        """Return what an answer to a ticket would meet: USED, DROPPED or a refusal.
+
+        Where few tickets are tracked (``loses``) it is not known of the others whether they were
+        answered or lost, so their answers are dropped.
+        """
+        entry: cython.longlong = self.tickets.locate(ticket)
+        if entry >= 0:
+            return DROPPED if self.tickets.is_expired(entry) else USED
+        return DROPPED if self.loses and entry == CLOSED else entry
+
+    def peek(self, x):
+        """Write the current point to x, without exploration."""
+
+
+class Composition(Player):
+    """A learner of the paper: feedback, base and wrapper.
+
+    Events are those of Algorithms 1 to 4. ``learned_cost`` is the cost of the newest step.
+    """
+
+    def __init__(
+        self,
+        tickets: Tickets,
+        feedback: Feedback,
+        base: Base,
+        wrapper: Wrapper,
+        strict: bool = False,
+        has_user_parts: bool = False,
+    ):
+        self.tickets, self.feedback, self.base, self.wrapper = tickets, feedback, base, wrapper
+        self.dim, self.play_size = base.dim, feedback.play_size
+        self.answer_size = feedback.answer_size
+        self.strict, self.has_user_parts, self.loses = strict, has_user_parts, wrapper.weighs
+        self.work_array = np.zeros(base.dim)
+        self.work = self.learned_cost = floats_at(self.work_array)
+
+    def parts(self):
+        return {
+            "tickets": self.tickets,
+            "feedback": self.feedback,
+            "base": self.base,
+            "wrapper": self.wrapper,
+        }
+
+    def verify(self, state):
+        """Demand what concerns tickets and other parts together."""
+        self.wrapper.verify_with(section(state, "wrapper"), section(state, "tickets"))
+
+    def predict(self, x):
+        """Give up on what is overdue (Algorithm 3), then issue the next ticket."""
+        ticket: cython.longlong = self.tickets.rounds
+        entry: cython.longlong
+        if ticket + self.tickets.offset >= self.tickets.capacity and not self.tickets.has_room():
+            return FULL
+        if self.wrapper.gives_up:
+            self.wrapper.begin_round()
+            if ticket >= self.wrapper.calm:
+                entry = self.wrapper.overdue()
+                while entry >= 0:
+                    self.give_up(entry)
+                    entry = self.wrapper.overdue()
+        if self.wrapper.forgets:
+            self.tickets.forget_expired(self.wrapper.forget)
+        entry = self.tickets.open_next()
+        if self.feedback.columns > 0:
+            self.feedback.open(entry)
+        self.feedback.play(ticket, self.base.z, x)
+        if self.wrapper.weighs and not self.wrapper.admits(entry):
+            self.tickets.lose(entry)
+        return ticket
+
+    def observe(self, ticket, answer):
+        """Every check comes before the first change."""
+        entry: cython.longlong = self.tickets.locate(ticket)
+        i: cython.Py_ssize_t
+        if entry < 0:
+            return DROPPED if self.loses and entry == CLOSED else entry
+        cost: cython.p_double = self.feedback.cost(entry, answer)
+        norm: cython.double = self.base.norm(cost)
+        if not norm <= HUGE:
+            return BAD
+        if norm > self.feedback.most_norm and self.feedback.is_excessive(entry, answer):
+            if self.strict:
+                return TOO_LARGE
+            self.tickets.excess += 1
+            self.base.sums.see(norm)
+        if self.tickets.seen[entry] < 0:
+            self.tickets.late += 1
+            self.tickets.drop_expired(entry)
+            return DROPPED
+        if self.feedback.columns > 0:
+            self.feedback.use(answer)
+        if self.wrapper.weighs:
+            self.count(entry)
+            norm = self.tickets.weight * norm
+            for i in range(self.base.dim):
+                self.work[i] = self.tickets.weight * cost[i]
+            cost = self.work
+        else:
+            self.tickets.feed_arrival(entry)
+        self.learned_cost = cost
+        self.base.update(cost, norm)
+        self.tickets.close(entry)
+        return USED
+
+    def count(self, entry):
+        """Count the arrival for an open entry, and what it weighs."""
+        weight: cython.double
+        open_lags: cython.longlong
+        if not self.wrapper.weighs:
+            self.tickets.feed_arrival(entry)
+            return
+        weight = self.wrapper.weight(self.tickets.number[entry])
+        open_lags = self.tickets.count_arrival(entry)
+        self.tickets.count_weight(weight, self.wrapper.count_waiting(weight, open_lags))
+
+    def feed_nothing(self, entry):
+        """Feed an entry that has no answer: a zero cost, which counts in every sum.
+
+        Under strong convexity it is the gradient of (lambda / 2) |y|^2 at the current point.
+        """
+        curvature: cython.double = self.base.curvature
+        norm: cython.double = 0.0
+        i: cython.Py_ssize_t
+        self.count(entry)
+        for i in range(self.base.dim):
+            self.work[i] = curvature * self.base.z[i] if curvature > 0.0 else 0.0
+        if curvature > 0.0:
+            norm = self.base.norm(self.work)
+            if self.base.hears_all:
+                self.tickets.lag = 0  # this gradient is not one at the point of the ticket
+        return self.base.update(self.work, norm)
+
+    def give_up(self, entry):
+        """Close an open entry that is overdue."""
+        if self.wrapper.weighs:
+            self.tickets.lose(entry)
+            return 0
+        self.feed_nothing(entry)
+        self.tickets.skip(entry)
+        return 0
+
+    def cancel(self, ticket):
+        """A ticket that was given up on is just forgotten."""
+        entry: cython.longlong = self.tickets.locate(ticket)
+        if entry < 0:
+            return DROPPED if self.loses and entry == CLOSED else entry
+        if self.tickets.is_expired(entry):
+            self.tickets.drop_expired(entry)
+            return DROPPED
+        self.feed_nothing(entry)
+        self.tickets.cancel(entry)
+        return USED
+
+    def peek(self, x):
+        self.feedback.chart.to_user(self.base.z, x)
+
+
+# --- The public events --------------------------------------------------------------------------
 
 
 class Decision(NamedTuple):
@@ -66,12 +277,12 @@ class Learner:
     """The events of a learner around a player; ``belated.learner`` adds specs and snapshots."""
 
     # ``_is_ready`` is False while user code or a long loop runs.
-    __slots__ = ("_is_ready", "_kind", "_names", "_player", "_shape", "_wants_function")
+    __slots__ = ("_is_ready", "_keys", "_kind", "_player", "_shape", "_wants_function")
 
     def _begin(self, player, kind: str, shape: tuple, wants_function: bool):
         """Take a player; its plays have this shape."""
         self._player, self._kind, self._shape = player, kind, shape
-        self._names, self._wants_function = Keys(player.tickets), wants_function
+        self._keys, self._wants_function = Keys(player.tickets), wants_function
         self._is_ready = True
 
     def _state(self, who):
@@ -83,17 +294,17 @@ class Learner:
             raise busy(who)
         self._is_ready = False
         try:
-            return self._player.state(), self._names.state()
+            return self._player.state(), self._keys.state()
         finally:
             self._is_ready = True
 
     def ticket(self, name):
         """Return the ticket that a key stands for; a ticket stands for itself."""
-        return self._names.ticket(name)
+        return self._keys.ticket(name)
 
     def is_open(self, ticket):
         """Tell whether a ticket, or that of a key, still waits for its answer."""
-        return self._names.is_open(ticket)
+        return self._keys.is_open(ticket)
 
     def predict(self, key=None):
         """Return the next ticket and play. The play is the caller's own copy.
@@ -108,13 +319,13 @@ class Learner:
         if not self._is_ready:
             raise busy("predict")
         if key is not None:
-            key = self._names.check(key)
+            key = self._keys.check(key)
         x = new_floats(self._player.play_size)
-        ticket: cython.longlong = self._predict_into(floats_at(x))
+        ticket: cython.longlong = self._event(PREDICT, 0, floats_at(x))
         if ticket < 0:
             raise refusals.too_early(self._kind, "predict: ")
         if key is not None:
-            self._names.give(key, ticket)
+            self._keys.give(key, ticket)
         if len(self._shape) > 1:
             x = x.reshape(self._shape)
         return pair(_Decision, ticket, x)
@@ -139,11 +350,11 @@ class Learner:
             feedback = self._gradient_now(number, feedback)
         if not is_plain(feedback, self._player.answer_size):
             feedback = self._converted(feedback)
-        status = self._observe_from(number, floats_at(feedback))
+        status = self._event(OBSERVE, number, floats_at(feedback))
         if status < 0:
             raise self._refusal(status, number, "observe: ")
-        if self._names.known:
-            self._names.drop(ticket)
+        if self._keys.known:
+            self._keys.drop(ticket)
         return status == USED
 
     def cancel(self, ticket):
@@ -157,11 +368,11 @@ class Learner:
         number = self._find(ticket)
         if number is None:
             return
-        status: cython.longlong = self._cancel_at(number)
+        status: cython.longlong = self._event(CANCEL, number, floats_at(new_floats(1)))
         if status < 0:
             raise self._refusal(status, number, "cancel: ")
-        if self._names.known:
-            self._names.drop(ticket)
+        if self._keys.known:
+            self._keys.drop(ticket)
 
     def run(self, timeline, feedback, *, first=0, keep=True):
         """Feed a whole log through the compiled loop and return the plays, one row per prediction.
@@ -195,53 +406,33 @@ class Learner:
 
     # --- Events with parts of a user -------------------------------------------------------------
 
-    def _predict_into(self, x):
-        """Predict, and let the table grow where it is full."""
-        ticket: cython.longlong
-        if self._player.has_user_parts:
-            return self._try(PREDICT, 0, x)
-        ticket = self._player.predict(x)
-        while ticket == FULL:
-            self._player.grow()
-            ticket = self._player.predict(x)
-        return ticket
-
-    def _observe_from(self, ticket, answer):
-        """Observe."""
-        if self._player.has_user_parts:
-            return self._try(OBSERVE, ticket, answer)
-        return self._player.observe(ticket, answer)
-
-    def _cancel_at(self, ticket):
-        """Cancel."""
-        if self._player.has_user_parts:
-            return self._try(CANCEL, ticket, floats_at(new_floats(1)))
-        return self._player.cancel(ticket)
-
-    def _try(self, event, ticket, numbers):
-        """Do an event with parts of a user, and undo it if one of them raises.
-
-        ``numbers`` are the answer, or take the play.
-        """
-        status: cython.longlong = FULL
+    def _event(self, event, ticket, numbers):
+        """Do an event and return its status; undo it if a part of a user raises."""
+        if not self._player.has_user_parts:
+            return self._do(event, ticket, numbers)
         self._is_ready = False
         try:
             saved = self._player.state()
             try:
-                if event == OBSERVE:
-                    return self._player.observe(ticket, numbers)
-                if event == CANCEL:
-                    return self._player.cancel(ticket)
-                while status == FULL:
-                    status = self._player.predict(numbers)
-                    if status == FULL:
-                        self._player.grow()
-                return status
+                return self._do(event, ticket, numbers)
             except BaseException:
                 self._player.restore(saved)
                 raise
         finally:
             self._is_ready = True
+
+    def _do(self, event, ticket, numbers):
+        """Observe ``numbers``, cancel, or write the next play to ``numbers``."""
+        status: cython.longlong
+        if event == OBSERVE:
+            return self._player.observe(ticket, numbers)
+        if event == CANCEL:
+            return self._player.cancel(ticket)
+        status = self._player.predict(numbers)
+        while status == FULL:
+            self._player.grow()
+            status = self._player.predict(numbers)
+        return status
 
     def _gradient_now(self, ticket, gradient):
         """Return the gradient of a late loss at the current point.
@@ -334,7 +525,7 @@ class Learner:
     def _find(self, name):
         """Return the ticket of a name; None for a key whose ticket may have been lost."""
         try:
-            return self._names.ticket(name)
+            return self._keys.ticket(name)
         except UnknownTicket:
             if self._player.loses and isinstance(name, str):
                 return None

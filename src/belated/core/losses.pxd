@@ -1,6 +1,6 @@
 from libc.math cimport fabs, sqrt
-from belated.core.exploration cimport philox, unit_vector
-from belated.core.numerics cimport dot, exp, floats_at, ln, part, squared_distance
+from belated.core.label_losses cimport sigmoid, softplus
+from belated.core.numerics cimport dot, floats_at, part, philox, squared_distance, unit_vector
 
 cdef class Source:
     cdef readonly Py_ssize_t dim

@@ -17,8 +17,8 @@ if cython.compiled:
 else:
     from math import fabs, sqrt
 
-    from belated.core.exploration import philox, unit_vector
-    from belated.core.numerics import dot, exp, floats_at, ln, part, squared_distance
+    from belated.core.label_losses import sigmoid, softplus
+    from belated.core.numerics import dot, floats_at, part, philox, squared_distance, unit_vector
 
 PART = 4096  # rounds that are added up on their own first, so that long sums keep their digits
 
@@ -426,18 +426,10 @@ class Logistic(OfProduct):
     """f_t(x) = ln(1 + exp(-b_t <a_t, x>)), b_t = 1 or -1."""
 
     def of(self, product):
-        """max(0, -margin) + ln(1 + e^-|margin|), which never overflows."""
-        margin = self.source.b * product
-        e = exp(-fabs(margin))
-        one_plus = 1.0 + e  # its rounding is divided out
-        tail = e if one_plus == 1.0 else ln(one_plus) * (e / (one_plus - 1.0))
-        return (-margin if margin < 0.0 else 0.0) + tail
+        return softplus(-self.source.b * product)
 
     def slope(self, product):
-        """-b / (1 + e^margin)."""
-        margin = self.source.b * product
-        e = exp(-fabs(margin))
-        return -self.source.b * ((1.0 if margin < 0.0 else e) / (1.0 + e))
+        return -self.source.b * sigmoid(-self.source.b * product)
 
 
 class Hinge(OfProduct):

@@ -1,7 +1,8 @@
-"""Sums in a fixed order; ln, exp and cube root out of + - * / alone; arrays as C pointers.
+"""Sums in a fixed order; ln, exp, cube root; random numbers; arrays as C pointers.
 
 C libraries differ in the last bits of their functions, and compilers reorder sums under fast-math;
-either would break the promise that a replay on another machine ends in the same state. Sums over
+either would break the promise that a replay on another machine ends in the same state. So ln, exp
+and cube root consist of + - * / alone. Sums over
 vectors have four interleaved parts: a fixed order that still keeps the processor busy. The
 polynomials are Chebyshev interpolants; errors stay within 2 units in the last place (tested).
 """
@@ -36,11 +37,40 @@ DOWN = cython.declare(cython.double, 2.0**-600)
 UP = cython.declare(cython.double, 2.0**600)
 
 
+# What compiled code has in the header, so that other units need no call.
+
 if not cython.compiled:
 
     def bits_of(x):
         """Return the bits of a float."""
         return struct.unpack("<q", struct.pack("<d", x))[0]
+
+    def dot(v, w, n):
+        """Return <v, w>."""
+        a = b = c = d = 0.0
+        whole = n & -4
+        for i in range(0, whole, 4):
+            a += v[i] * w[i]
+            b += v[i + 1] * w[i + 1]
+            c += v[i + 2] * w[i + 2]
+            d += v[i + 3] * w[i + 3]
+        for i in range(whole, n):
+            a += v[i] * w[i]
+        return (a + b) + (c + d)
+
+    def norm(v, n):
+        """Return |v|, also where its square overflows or underflows."""
+        squares = dot(v, v, n)
+        is_near = LEAST_SQUARES <= squares <= MOST_SQUARES
+        return sqrt(squares) if is_near else far_norm(v, n, squares)
+
+    def part(vector, start):
+        """Return what begins at an entry of a vector."""
+        return vector[start:]
+
+    def copy(v, to, n):
+        """Write n entries of a vector to another one."""
+        to[:n] = v[:n]
 
 
 @cython.cfunc
@@ -131,33 +161,6 @@ def cube_root(x):
     return ldexp(y, third)
 
 
-@cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-def dot(v: cython.p_double, w: cython.p_double, n: cython.Py_ssize_t) -> cython.double:
-    """Return <v, w>."""
-    a: cython.double = 0.0
-    b: cython.double = 0.0
-    c: cython.double = 0.0
-    d: cython.double = 0.0
-    i: cython.Py_ssize_t
-    whole: cython.Py_ssize_t = n & -4
-    for i in range(0, whole, 4):
-        a += v[i] * w[i]
-        b += v[i + 1] * w[i + 1]
-        c += v[i + 2] * w[i + 2]
-        d += v[i + 3] * w[i + 3]
-    # Written out, since compilers turn even a loop of three into one with vectors.
-    if whole < n:
-        a += v[whole] * w[whole]
-    if whole + 1 < n:
-        a += v[whole + 1] * w[whole + 1]
-    if whole + 2 < n:
-        a += v[whole + 2] * w[whole + 2]
-    return (a + b) + (c + d)
-
-
 def scaled_norm(v, n, scale):
     """Return |scale v|; NaN stays NaN."""
     squares: cython.double = 0.0
@@ -167,11 +170,8 @@ def scaled_norm(v, n, scale):
     return sqrt(squares)
 
 
-def norm(v, n):
-    """Return |v|, also where its square overflows or underflows."""
-    squares: cython.double = dot(v, v, n)
-    if LEAST_SQUARES <= squares <= MOST_SQUARES:
-        return sqrt(squares)
+def far_norm(v, n, squares):
+    """Return |v| where its square overflows or underflows."""
     if squares > MOST_SQUARES:
         return scaled_norm(v, n, DOWN) / DOWN
     return scaled_norm(v, n, UP) / UP
@@ -209,17 +209,142 @@ def squared_distance(v, w, n):
     return (a + b) + (c + d)
 
 
+# --- Random numbers -----------------------------------------------------------------------------
+#
+# Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", 2011)
+# maps a counter and a key to four 32-bit words. The key is the seed, the counter is (block, stream,
+# ticket), so an open ticket stores no random numbers. Marsaglia's polar method makes normals of the
+# words; their normalised vector is uniform on the sphere. Exploration has stream 0; other users
+# have streams of their own.
+
+MASK = cython.declare(cython.ulonglong, 0xFFFFFFFF)
+LEFT = cython.declare(cython.ulonglong, 0xD2511F53)
+RIGHT = cython.declare(cython.ulonglong, 0xCD9E8D57)
+WEYL = cython.declare(cython.ulonglong, 0x9E3779B9)
+OTHER_WEYL = cython.declare(cython.ulonglong, 0xBB67AE85)
+
+
+def philox(block, stream, t, seed, words):
+    """Write the four words for a counter and a key.
+
+    Products wrap in 64 bits when compiled and grow when interpreted; masked halves are the same.
+    """
+    c0: cython.ulonglong = block
+    c1: cython.ulonglong = stream
+    c2: cython.ulonglong = t & MASK
+    c3: cython.ulonglong = (t >> 32) & MASK
+    k0: cython.ulonglong = seed & MASK
+    k1: cython.ulonglong = seed >> 32
+    left: cython.ulonglong
+    right: cython.ulonglong
+    mask: cython.ulonglong = MASK  # local copies stay in registers
+    left_factor: cython.ulonglong = LEFT
+    right_factor: cython.ulonglong = RIGHT
+    left_key: cython.ulonglong = WEYL
+    right_key: cython.ulonglong = OTHER_WEYL
+    i: cython.int
+    for i in range(10):
+        left = left_factor * c0
+        right = right_factor * c2
+        c0 = ((right >> 32) & mask) ^ c1 ^ k0
+        c2 = ((left >> 32) & mask) ^ c3 ^ k1
+        c1 = right & mask
+        c3 = left & mask
+        k0 = (k0 + left_key) & mask
+        k1 = (k1 + right_key) & mask
+    words[0] = c0
+    words[1] = c1
+    words[2] = c2
+    words[3] = c3
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def place_pair(
+    u: cython.p_double,
+    size: cython.Py_ssize_t,
+    filled: cython.Py_ssize_t,
+    first: cython.longlong,
+    second: cython.longlong,
+) -> cython.Py_ssize_t:
+    """Append a point of the square if it is in the disc; return how many numbers are filled.
+
+    Only the last one of an odd number of normals is a normal already. There is no branch on what is
+    random, as it would be mispredicted.
+    """
+    x: cython.double = (first + 0.5) * 4.656612873077393e-10 - 1.0  # (w + 1/2) 2^-31 - 1
+    y: cython.double = (second + 0.5) * 4.656612873077393e-10 - 1.0
+    s: cython.double = x * x + y * y
+    is_inside: cython.bint = s < 1.0
+    if filled + 1 < size:
+        u[filled] = x
+        u[filled + 1] = y
+    elif filled < size and is_inside:
+        u[filled] = x * polar_factor(s)
+    else:
+        return filled
+    return filled + 2 * is_inside
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def polar_factor(s: cython.double) -> cython.double:
+    """Return what makes two normals of a point in the disc, s being its squared norm."""
+    return sqrt(-2.0 * ln(s) / s)
+
+
+def normals(u, size, stream, t, seed):
+    """Fill u with the independent normals number t of a stream."""
+    block: cython.ulonglong = 0
+    filled: cython.Py_ssize_t = 0
+    factor: cython.double
+    i: cython.Py_ssize_t
+    words: cython.longlong[4]
+    if not cython.compiled:
+        words = [0] * 4
+    while filled < size:
+        philox(block, stream, t, seed, words)
+        filled = place_pair(u, size, filled, words[0], words[1])
+        filled = place_pair(u, size, filled, words[2], words[3])
+        block += 1
+    for i in range(0, size - 1, 2):
+        factor = polar_factor(u[i] * u[i] + u[i + 1] * u[i + 1])
+        u[i] *= factor
+        u[i + 1] *= factor
+
+
+def unit_vector(u, size, stream, t, seed):
+    """Fill u with the unit vector number t of a stream."""
+    i: cython.Py_ssize_t
+    normals(u, size, stream, t, seed)
+    inverse: cython.double = 1.0 / sqrt(dot(u, u, size))
+    for i in range(size):
+        u[i] *= inverse
+
+
+def uniform(stream, t, seed):
+    """Return number t of a stream, uniform on (0, 1] in steps of 2^-53."""
+    words: cython.longlong[4]
+    if not cython.compiled:
+        words = [0] * 4
+    philox(0, stream, t, seed, words)
+    return ((words[0] << 21) + (words[1] >> 11) + 1) * 1.1102230246251565e-16
+
+
+def word_share(stream, t, seed):
+    """Return number t of a stream, uniform on (0, 1): (w + 1/2) 2^-32 for one random word w."""
+    words: cython.longlong[4]
+    if not cython.compiled:
+        words = [0] * 4
+    philox(0, stream, t, seed, words)
+    return (words[0] + 0.5) * 2.3283064365386963e-10
+
+
 # --- Arrays: a C pointer; interpreted a memoryview, which checks bounds --------------------------
-
-if not cython.compiled:
-
-    def part(vector, start):
-        """Return what begins at an entry of a vector."""
-        return vector[start:]
-
-    def copy(v, to, n):
-        """Write n entries of a vector to another one."""
-        to[:n] = v[:n]
 
 
 def new_floats(size):

@@ -9,6 +9,7 @@ sums. A *model* is a set and which of its features it uses: the quadratic ones, 
 from __future__ import annotations
 
 import math
+from itertools import combinations
 
 import cython
 import numpy as np
@@ -20,8 +21,7 @@ if not cython.compiled:
     from math import inf as INFINITY
 
     from belated.core.component import Component
-    from belated.core.exploration import normals, philox
-    from belated.core.numerics import exp, floats_at, ints_at, ln, part
+    from belated.core.numerics import copy, exp, floats_at, ints_at, ln, normals, part, philox
 
 MOST_KNOBS = 16
 MOST_CONTEXT = 32
@@ -43,7 +43,7 @@ GRID = 16777216.0  # places are multiples of 1 / GRID
 LEVEL_PRECISION = cython.declare(cython.double, 0.05)  # prior precision of a level, in answers
 REFRESH = cython.declare(cython.double, 0.03)  # a set is solved after this share of new answers
 LEAST_NOISE = cython.declare(cython.double, 1e-6)  # of the variance of y: keeps sets solvable
-LEAST_PIVOT = cython.declare(cython.double, 1e-12)  # rounding can leave a matrix indefinite
+LEAST_PIVOT = cython.declare(cython.double, 1e-12)  # rounding can make a matrix indefinite
 
 NUMBERS = Range(-1e150, 1e150)  # their squares do not overflow
 PLACE = Range(-1.0, 1.0)
@@ -71,51 +71,52 @@ def write_cosines(first, out, order, stride):
 
 
 class Basis:
-    """Features of a play.
+    """Features of a play: products of two of the numbers 1, x_i, z_c and cos(j pi (x_i + 1) / 2).
 
         1, x_i, x_i^2 - 1/3, x_i x_j (i < j), z_c, z_c x_i, and cos(j pi (x + 1) / 2)
 
     For one knob j = 1 .. 14; for two products with j_1 + j_2 <= 6; for more every knob alone, j =
     2, 3, 4. cos(j t) is the Chebyshev polynomial T_j of cos t, so each knob takes one sine.
-    ``base`` are quadratic, those of the context included; ``most`` are all.
+    ``base`` are quadratic, those of the context included; ``most`` are all. ``left`` and ``right``
+    tell which two of the ``factors`` a feature is the product of, ``frequencies`` the j of cosines.
     """
 
     def __init__(self, knobs, context):
         self.k, self.c = knobs, context
-        self.context_at = 1 + 2 * knobs + knobs * (knobs - 1) // 2
-        self.base = self.context_at + context * (knobs + 1)
-        self.most = self.base + (14 if knobs == 1 else 27 if knobs == 2 else 3 * knobs)
         self.order = 14 if knobs == 1 else 6 if knobs == 2 else 4
-        self.first = 1 if knobs == 1 else 2
-        self.cosine_array = np.zeros((knobs, self.order + 1))
-        self.cosines = floats_at(self.cosine_array)
+        orders, z, self.cosines_at = range(self.order + 1), 1 + knobs, 1 + knobs + context
+        starts = range(self.cosines_at, self.cosines_at + knobs * len(orders), len(orders))
+        cosines = [range(at, at + len(orders)) for at in starts]
+        x = range(1, 1 + knobs)
+        pairs = [(0, 0), *((0, i) for i in x), *((i, i) for i in x), *combinations(x, 2)]
+        self.context_at = len(pairs)
+        pairs += [(c, i) for c in range(z, z + context) for i in (0, *x)]
+        self.base = len(pairs)
+        if knobs == 2:
+            self.frequencies = [(i, j) for i in orders for j in orders if 0 < i + j <= self.order]
+            pairs += [(cosines[0][i], cosines[1][j]) for i, j in self.frequencies]
+        else:
+            alone = range(1 if knobs == 1 else 2, len(orders))
+            self.frequencies = [(0, j) for _ in x for j in alone]
+            pairs += [(0, each[j]) for each in cosines for j in alone]
+        self.most = len(pairs)
+        self.pairs = np.array(pairs, np.int64).T.copy()
+        self.left, self.right = ints_at(self.pairs[0]), ints_at(self.pairs[1])
+        self.factor_array = np.ones(self.cosines_at + knobs * len(orders))
+        self.factors = floats_at(self.factor_array)
 
     def write(self, x, z, phi):
         """Write the features of a place in a context."""
-        k, width = self.k, self.order + 1
-        cosines = self.cosines
-        at = 1 + 2 * k
-        phi[0] = 1.0
+        factors, k = self.factors, self.k
         for i in range(k):
-            phi[1 + i] = x[i]
-            phi[1 + k + i] = x[i] * x[i] - 0.3333333333333333
-            for j in range(i + 1, k):
-                phi[at] = x[i] * x[j]
-                at += 1
-            write_cosines(cosine(x[i]), part(cosines, i * width), self.order, 1)
-        for c in range(self.c):
-            phi[at] = z[c]
-            for i in range(k):
-                phi[at + 1 + i] = z[c] * x[i]
-            at += 1 + k
-        for i in range(width if k == 2 else 0):
-            for j in range(0 if i > 0 else 1, width - i):
-                phi[at] = cosines[i] * cosines[width + j]
-                at += 1
-        for i in range(k if k != 2 else 0):
-            for j in range(self.first, width):
-                phi[at] = cosines[i * width + j]
-                at += 1
+            factors[1 + i] = x[i]
+            cosines = part(factors, self.cosines_at + i * (self.order + 1))
+            write_cosines(cosine(x[i]), cosines, self.order, 1)
+        copy(z, part(factors, 1 + k), self.c)
+        for i in range(self.most):
+            phi[i] = factors[self.left[i]] * factors[self.right[i]]
+        for i in range(1 + k, 1 + 2 * k):
+            phi[i] -= 0.3333333333333333
 
 
 def prior_precisions(basis):
@@ -125,12 +126,9 @@ def prior_precisions(basis):
     linear terms, 4/kq^2 of squares, 4/(kq)^2 of products and 2/k of the context. The cosines have 2
     in all, in proportion to (1 + omega^2 / 12)^-2 with omega = pi j / 2. The intercept is free.
     """
-    k, orders = basis.k, range(basis.order + 1)
+    k, squares = basis.k, (np.array(basis.frequencies) ** 2).sum(axis=1)
     q = min(1.0, 2.0 / k)
-    squares = [j * j for _ in range(k) for j in orders if j >= basis.first]
-    if k == 2:
-        squares = [i * i + j * j for i in orders for j in orders if 0 < i + j < len(orders)]
-    smooth = (1.0 + math.pi**2 * np.array(squares) / 48.0) ** -2.0
+    smooth = (1.0 + math.pi**2 * squares / 48.0) ** -2.0
     variances = [
         [100.0],
         [2.0 / (k * q)] * k,
@@ -189,7 +187,7 @@ def backward(u, z, size, m):
 
 
 class CostModels(Component):
-    """Twelve Bayesian linear models of values y, and how well each has predicted them.
+    """Twelve Bayesian linear models of values y, weighted by how well they predict.
 
     Answers count by when they were played, not by when they came: w = e^(-age of the play / W). For
     every block of rounds n, Phi = sum phi and Y = sum y are kept (``blocks``). With c = 1/(n + l),
@@ -245,7 +243,7 @@ class CostModels(Component):
         self.prior_weight, self.prior = floats_at(self.given[0]), floats_at(self.given[1])
         self.window, self.work = floats_at(self.given[2]), np.zeros((6, TOTALS + most))
         self.phi, self.net = floats_at(self.work[0]), floats_at(self.work[1])
-        self.z, self.spare = floats_at(self.work[2]), floats_at(self.work[3])
+        self.z, self.forgotten = floats_at(self.work[2]), floats_at(self.work[3])
         self.expected, self.variance = floats_at(self.work[4]), floats_at(self.work[5])
 
     def diagonal(self):
@@ -276,17 +274,17 @@ class CostModels(Component):
     # --- Predictions -----------------------------------------------------------------------------
 
     def weight_at(self, g, t):
-        """Return how much play t counts in a set, relative to the origin of its window."""
+        """Return the weight of play t in a set, relative to the origin of its window."""
         age = (t - self.origin[g // LEVELS]) / self.window[g // LEVELS]
         return exp(age) if age <= 0.0 else 1.0 / exp(-age)
 
-    def known(self):
-        """Return the number of answers that cannot be revised any more."""
+    def count_final(self):
+        """Return the number of final answers."""
         return self.count - self.provisional
 
-    def spread(self):
+    def prior_variance(self):
         """Return the variance of y that the prior is relative to; at least that of the unit."""
-        return max(self.squares / max(self.known(), 1), 1.0)
+        return max(self.squares / max(self.count_final(), 1), 1.0)
 
     def solve_due(self):
         """Solve the sets that have enough new answers."""
@@ -297,7 +295,7 @@ class CostModels(Component):
 
     def solve(self, g, fade):
         """Write U and w of a set; ``fade`` brings its sums to the time of the latest play."""
-        most, k, s2 = self.most, self.k, self.spread()
+        most, k, s2 = self.most, self.k, self.prior_variance()
         u, w = part(self.u, g * self.size), part(self.w, g * most)
         a, b = part(self.aa, g * self.size), part(self.bb, g * most)
         bowl = 2.0 * sqrt(s2 / k) / min(1.0, 2.0 / k)
@@ -318,8 +316,7 @@ class CostModels(Component):
         ``level`` is added to the means and ``variance`` to the variances, in units of s^2.
         """
         z, w = self.z, part(self.w, g * self.most)
-        for i in range(self.most):
-            z[i] = features[i]
+        copy(features, z, self.most)
         forward(part(self.u, g * self.size), z, self.most)
         for i in range(self.most):
             level += w[i] * z[i]
@@ -353,29 +350,30 @@ class CostModels(Component):
     # --- Learning --------------------------------------------------------------------------------
 
     def advance(self, t):
-        """Let play t be the latest if it is; move origins that are more than a window before it."""
+        """Take note of play t; move origins that are more than a window before the latest play."""
         self.latest = max(self.latest, t)
-        for g in range(LEVELS, SETS):
-            origin = self.origin[g // LEVELS]
-            age = (self.latest - origin) / self.window[g // LEVELS]
+        for window in range(1, SETS // LEVELS):
+            age = (self.latest - self.origin[window]) / self.window[window]
             if age > 1.0:
-                faded = exp(-age)
-                for i in range(g * self.size, (g + 1) * self.size):
+                first, last, faded = LEVELS * window, LEVELS * (window + 1), exp(-age)
+                for i in range(first * self.size, last * self.size):
                     self.aa[i] *= faded
-                for i in range(g * self.most, (g + 1) * self.most):
+                for i in range(first * self.most, last * self.most):
                     self.bb[i] *= faded
-                self.unsolved[g] = self.count
-                if g % LEVELS == LEVELS - 1:
-                    self.origin[g // LEVELS] = self.latest
+                for g in range(first, last):
+                    self.unsolved[g] = self.count
+                self.origin[window] = self.latest
 
     def learn(self, t, y, before, is_new, is_final, is_scored):
         """Learn the value of play t, whose features are in phi; return it as it was learned.
 
-        One that is not new replaces ``before``. Sums include the newest value; weights, noise and
-        variance follow final values alone, as an earlier one may mean nothing.
+        One that is not new replaces ``before``. Sums include the newest value. Weights, noise and
+        variance follow final values only, since provisional ones may be placeholders.
         """
-        block = self.block_of(t, before, is_new)
-        if not is_new:  # models are judged by what the others said of the block
+        block = self.block_of(t)
+        if (
+            not is_new and block[ANSWERS] > 0.0
+        ):  # models are scored by the other answers of the block
             self.add_to_block(block, -before, -1.0)
         c = self.write_net(block)
         if is_scored:
@@ -385,7 +383,7 @@ class CostModels(Component):
             self.count += 1
             self.provisional += 1
         self.add_to_block(block, y, 1.0)
-        if not is_new:  # in sets with levels, the block has moved as well
+        if not is_new:  # in sets with levels, the sums of the block have changed as well
             self.write_net(block)
             self.add_to_sets(t, y - before, y - before, 1.0, False)
         if is_final:
@@ -393,7 +391,7 @@ class CostModels(Component):
         return y
 
     def score(self, y, c, block, is_final):
-        """Predict y with all models and return it clipped; a final value weighs them anew."""
+        """Predict y with all models and return it clipped; a final value updates their weights."""
         for g in range(SETS):
             if g % LEVELS == 1:
                 self.predict(g, self.net, c * block[TOTAL], 1.0 + c)
@@ -405,15 +403,15 @@ class CostModels(Component):
         if is_final:
             self.reweigh(value, block[ANSWERS])
             away = value - self.mean
-            self.mean += away / (self.known() + 1)
+            self.mean += away / (self.count_final() + 1)
             self.squares += away * (value - self.mean)
         return value
 
     def clip(self, y, c):
         """Return a value, clipped around the prediction of the leading model; c is of its block.
 
-        The threshold is small at first, so that an outlier moves little, and grows with the number
-        of answers, so that values that are often far, such as rare sales, are soon believed.
+        The threshold is small at first, so that an outlier has little effect. It grows with the
+        number of answers, so that rare large values, such as sales, are soon learned in full.
         """
         model = self.best_model(0, MODELS)
         g = model // FEATURES
@@ -424,8 +422,8 @@ class CostModels(Component):
     def reweigh(self, y, answers):
         """Update weights and noise with a value that was predicted, and that many in its block.
 
-        A value that is alone in its block says little but where the level is, so it counts less.
-        Prior weights are mixed in, so that no weight vanishes.
+        A value that is alone in its block mainly informs the level, so it counts less. Prior
+        weights are mixed in, so that no weight vanishes.
         """
         weight, trust = self.weight, (answers + 0.25) / (answers + 1.0)
         top = -INFINITY
@@ -437,30 +435,28 @@ class CostModels(Component):
                 weight[i] = trust * density + ln(weight[i])
                 top = max(top, weight[i])
             e = y - self.expected[lead]
-            noise += (e * e / self.variance[lead] - noise) / (min(self.known(), 300) + 3.0)
-            self.s2[g] = max(noise, LEAST_NOISE * self.spread())
+            noise += (e * e / self.variance[lead] - noise) / (min(self.count_final(), 300) + 3.0)
+            self.s2[g] = max(noise, LEAST_NOISE * self.prior_variance())
         total = 0.0
         for i in range(MODELS):
             weight[i] = exp(weight[i] - top)
             total += weight[i]
-        mixed = 1.0 / (self.known() + 100.0)
+        mixed = 1.0 / (self.count_final() + 100.0)
         for i in range(MODELS):
             weight[i] = (1.0 - mixed) * weight[i] / total + mixed * self.prior_weight[i]
 
-    def block_of(self, t, before, is_new):
-        """Return the block of play t; an empty spare one if it is forgotten."""
+    def block_of(self, t):
+        """Return the block of play t; an empty one if it is forgotten."""
         number, width = t // BLOCK, TOTALS + self.most
         place = number % RING
         if self.number[place] == number:
             return part(self.block, place * width)
-        block = self.spare
+        block = self.forgotten
         if self.number[place] < number:
             block = part(self.block, place * width)
             self.number[place] = number
         for i in range(width):
             block[i] = 0.0
-        if not is_new:
-            self.add_to_block(block, before, 1.0)
         return block
 
     def add_to_block(self, block, y, times):
@@ -480,7 +476,7 @@ class CostModels(Component):
     def add_to_sets(self, t, y, net, kappa, is_new):
         """Add play t to the sums of every set; in levels with value ``net`` and weight ``kappa``.
 
-        One that is not new only moves its value.
+        One that is not new only changes its value.
         """
         most = self.most
         for g in range(SETS):
@@ -503,7 +499,7 @@ class CostModels(Component):
 
 # --- Where a surface is least --------------------------------------------------------------------
 
-APART = cython.declare(cython.double, 1.0 / 1024.0)  # between places that a slope is taken from
+SPACING = cython.declare(cython.double, 1.0 / 1024.0)  # of places in a difference quotient
 
 
 def vertex(slope, bend, low, high):
@@ -559,9 +555,11 @@ class Search(Component):
         self.here, self.uniforms = floats_at(self.work[5]), floats_at(self.work[6])
         self.long_work = np.zeros((4, max(basis.most, self.m + k, self.points)))
         self.coefficients, self.phi = floats_at(self.long_work[0]), floats_at(self.long_work[1])
-        self.pushed, self.values = floats_at(self.long_work[2]), floats_at(self.long_work[3])
-        self.grid, self.no_context = np.zeros((2 + basis.order, self.points)), np.zeros(basis.c)
-        self.table, self.nothing = floats_at(self.grid), floats_at(self.no_context)
+        self.corrections, self.values = floats_at(self.long_work[2]), floats_at(self.long_work[3])
+        self.grid, self.zero_array = np.zeros((2 + basis.order, self.points)), np.zeros(basis.c)
+        self.table, self.zeros = floats_at(self.grid), floats_at(self.zero_array)
+        self.series_array = np.zeros(basis.order + 1)
+        self.series = floats_at(self.series_array)
         for b in range(self.points):
             self.table[b] = 2.0 * b / (self.points - 1.0) - 1.0
             line = part(self.table, self.points + b)
@@ -575,11 +573,6 @@ class Search(Component):
         demand((is_start | (factors @ last <= ends)).all(), "the last play")
 
     # --- Constraints -----------------------------------------------------------------------------
-
-    def copy(self, source, target):
-        """Copy a place."""
-        for i in range(self.k):
-            target[i] = source[i]
 
     def total(self, row, x):
         """Return <a, x> of a constraint."""
@@ -603,35 +596,32 @@ class Search(Component):
     def project(self):
         """Move x to the nearest allowed place, or close to it.
 
-        Dykstra's projections: ``pushed`` is how far each constraint and each end has pushed so far.
+        Dykstra's projections: ``corrections`` are the increments of constraints and ends so far.
         """
-        k, m, x, pushed = self.k, self.m, self.x, self.pushed
+        k, m, x, corrections = self.k, self.m, self.x, self.corrections
         for i in range(m + k):
-            pushed[i] = 0.0
+            corrections[i] = 0.0
         for _ in range(200):
             moved = 0.0
             for r in range(m):
                 row = part(self.rows, r * (k + 1))
-                beyond, square = -row[k], 0.0
+                beyond = self.total(row, x) - row[k]
+                push = max(corrections[r] + beyond / self.total(row, row), 0.0)
                 for i in range(k):
-                    beyond += row[i] * x[i]
-                    square += row[i] * row[i]
-                push = max(pushed[r] + beyond / square, 0.0)
-                for i in range(k):
-                    away = (push - pushed[r]) * row[i]
+                    away = (push - corrections[r]) * row[i]
                     x[i] -= away
                     moved = max(moved, fabs(away))
-                pushed[r] = push
+                corrections[r] = push
             for i in range(k):
-                place = x[i] + pushed[m + i]
+                place = x[i] + corrections[m + i]
                 x[i] = min(max(place, self.low[i]), self.high[i])
-                moved = max(moved, fabs(place - x[i] - pushed[m + i]))
-                pushed[m + i] = place - x[i]
+                moved = max(moved, fabs(place - x[i] - corrections[m + i]))
+                corrections[m + i] = place - x[i]
             if moved < 1e-9:
                 break
 
-    def pull(self, fraction, target):
-        """Leave a fraction of the way from the target to x."""
+    def move_towards(self, fraction, target):
+        """Keep a fraction of the distance from the target to x."""
         if fraction < 1.0:
             for i in range(self.k):
                 self.x[i] = target[i] + fraction * (self.x[i] - target[i])
@@ -639,148 +629,118 @@ class Search(Component):
     def make_allowed(self):
         """Move x to an allowed place, the nearest or close to it; the start is in the box.
 
-        If the start itself violates a constraint, by its room for rounding, no way leads further
-        out.
+        If the start itself violates a constraint, by its tolerance for rounding, x does not violate
+        it more.
         """
         self.project()
-        k, fraction = self.k, 1.0
+        fraction = 1.0
         for r in range(self.m):
-            row = part(self.rows, r * (k + 1))
-            rate, left = 0.0, row[k]
-            for i in range(k):
-                rate += row[i] * (self.x[i] - self.start[i])
-                left -= row[i] * self.start[i]
+            row = part(self.rows, r * (self.k + 1))
+            at_start = self.total(row, self.start)
+            left, rate = max(row[self.k] - at_start, 0.0), self.total(row, self.x) - at_start
             if rate > left:
-                fraction = min(fraction, max(left, 0.0) / rate if rate > 0.0 else 1.0)
-        self.pull(fraction, self.start)
+                fraction = min(fraction, left / rate)
+        self.move_towards(fraction, self.start)
 
     # --- What settings can be --------------------------------------------------------------------
 
-    def settle(self, is_free):
-        """Bring x to where settings can be; unless it is free, within a step of the last play."""
+    def make_playable(self, is_free):
+        """Move x to what settings can be; unless it is free, within a step of the last play."""
         if self.m > 0:
             for i in range(self.k):
                 self.low[i] = -1.0
                 self.high[i] = 1.0
             self.make_allowed()
             if not is_free:
-                self.shorten()
+                self.limit_steps()
         self.round(is_free)
         if self.m > 0:
-            self.check_rounded(self.start if is_free else self.previous)
+            self.check_place(self.start if is_free else self.previous)
 
-    def shorten(self):
+    def limit_steps(self):
         """Shorten the step from the last play to what is allowed for all knobs."""
         fraction = 1.0
         for i in range(self.k):
             away = fabs(self.x[i] - self.previous[i])
             if away > self.step[i]:
                 fraction = min(fraction, self.step[i] / away)
-        self.pull(fraction, self.previous)
+        self.move_towards(fraction, self.previous)
 
     def round(self, is_free):
         """Round x to multiples of 1 / GRID and to levels, within a step unless it is free."""
         for i in range(self.k):
-            x, step, levels, last = self.x[i], self.step[i], self.level[i], self.previous[i]
+            per_unit = 0.5 * (self.level[i] - 1.0) if self.level[i] > 1.0 else GRID
+            x = self.x[i] if self.x[i] >= -1.0 else -1.0  # also where it is NaN
+            place = floor((min(x, 1.0) + 1.0) * per_unit + 0.5)
             if not is_free:
-                x = min(max(x, last - step), last + step)
-            if not x >= -1.0:
-                x = -1.0
-            x = min(x, 1.0)
-            if levels > 1.0:
-                level = floor(0.5 * (x + 1.0) * (levels - 1.0) + 0.5)
-                if not is_free:
-                    here = floor(0.5 * (last + 1.0) * (levels - 1.0) + 0.5)
-                    most = floor(0.5 * step * (levels - 1.0) + 1e-6)  # it may lack that by rounding
-                    level = min(max(level, here - most), here + most)
-                x = 2.0 * level / (levels - 1.0) - 1.0
-            place = floor((x + 1.0) * GRID + 0.5)
-            if levels <= 1.0 and not is_free:  # rounding takes no step that is too long
-                place = max(place, -floor(-(last - step + 1.0) * GRID))
-                place = min(place, floor((last + step + 1.0) * GRID))
-            self.x[i] = place / GRID - 1.0
+                here = floor((self.previous[i] + 1.0) * per_unit + 0.5)
+                most = floor(self.step[i] * per_unit + 1e-6)  # may lack that by rounding
+                place = min(max(place, here - most), here + most)
+            self.x[i] = floor((place / per_unit) * GRID + 0.5) / GRID - 1.0
 
-    def check_rounded(self, otherwise):
+    def check_place(self, otherwise):
         """Replace a rounded place that violates a constraint by ``otherwise``.
 
-        A constraint has room for two roundings of every place; one of them is used here.
+        The bound of a constraint allows for two roundings of every place; this is one of them.
         """
         k = self.k
         for r in range(self.m):
             row = part(self.rows, r * (k + 1))
-            beyond, away = -row[k], 0
+            beyond, away = self.total(row, self.x) - row[k], 0
             for i in range(k):
-                beyond += row[i] * self.x[i] - fabs(row[i]) / GRID
+                beyond -= fabs(row[i]) / GRID
                 if row[i] != 0.0 and self.x[i] != self.start[i]:
                     away = 1
             if away > 0 and not beyond <= 0.0:
-                self.pull(0.0, otherwise)
+                copy(otherwise, self.x, k)
                 return
 
     # --- Minimising ------------------------------------------------------------------------------
 
-    def minimise(self, is_rough):
+    def minimise(self, has_cosines):
         """Write the minimiser of the surface among the allowed places to x."""
-        if is_rough and self.k == 2:
+        if has_cosines and self.k == 2:
             self.search_grid()
         else:
-            self.descend_by_knob(is_rough)
+            self.descend_by_knob(has_cosines)
             if self.m == 0:
                 return
         self.make_allowed()
-        best = self.descend(is_rough, INFINITY)
+        best = self.descend(has_cosines, INFINITY)
         if self.m > 0:
             for i in range(self.k):
                 self.x[i] = min(max(self.previous[i], self.low[i]), self.high[i])
             self.make_allowed()
-            self.descend(is_rough, best)
-        self.copy(self.found, self.x)
+            self.descend(has_cosines, best)
+        copy(self.found, self.x, self.k)
 
-    def value_at(self, is_rough):
-        """Return what the coefficients say of x, but for a constant."""
-        k, x, c, value = self.k, self.x, self.coefficients, 0.0
-        at = 1 + 2 * k
-        for i in range(k):
-            slope = c[1 + i] + c[1 + k + i] * x[i]
-            for j in range(i + 1, k):
-                slope += c[at] * x[j]
-                at += 1
-            value += slope * x[i]
-        if is_rough:
-            self.basis.write(x, self.nothing, self.phi)
-            for i in range(self.basis.base, self.basis.most):
-                value += c[i] * self.phi[i]
+    def value_at(self, has_cosines):
+        """Return the value of the surface at x, up to a constant."""
+        c, value = self.coefficients, 0.0
+        self.basis.write(self.x, self.zeros, self.phi)
+        for i in range(1, self.basis.most if has_cosines else self.basis.context_at):
+            value += c[i] * self.phi[i]
         return value
 
     def search_grid(self):
         """Move x to the best allowed point of the grid, if there is one, with two knobs."""
-        place, best = self.here, INFINITY
+        c, x, table, best = self.coefficients, self.x, self.table, INFINITY
+        cosines = part(self.basis.factors, self.basis.cosines_at)
+        copy(x, self.found, 2)
         for a in range(self.points):
-            self.write_row(a)
-            place[0] = self.table[a]
+            x[0] = table[a]
+            for i in range(self.basis.order + 1):
+                cosines[i] = table[(1 + i) * self.points + a]
+            self.write_line(1, self.slope_along(1))
+            constant = (c[1] + c[3] * x[0]) * x[0]
             for b in range(self.points):
-                place[1] = self.table[b]
-                if self.values[b] < best and self.is_allowed(place):
-                    best = self.values[b]
-                    self.x[0], self.x[1] = self.table[a], self.table[b]
+                x[1] = table[b]
+                if self.values[b] + constant < best and self.is_allowed(x):
+                    best = self.values[b] + constant
+                    copy(x, self.found, 2)
+        copy(self.found, x, 2)
 
-    def write_row(self, a):
-        """Write the values along row a of the grid."""
-        points, order = self.points, self.basis.order
-        c, table, values = self.coefficients, self.table, self.values
-        slope, constant = c[2] + c[5] * table[a], (c[1] + c[3] * table[a]) * table[a]
-        for b in range(points):
-            values[b] = constant + (slope + c[4] * table[b]) * table[b]
-        for j in range(order + 1):
-            factor = 0.0
-            for i in range(0 if j > 0 else 1, order - j + 1):
-                at = self.basis.base - 1 + i * (order + 1) - i * (i - 1) // 2 + j
-                factor += c[at] * table[(1 + i) * points + a]
-            cosines = part(table, (1 + j) * points)
-            for b in range(points):
-                values[b] += factor * cosines[b]
-
-    def descend_by_knob(self, is_rough):
+    def descend_by_knob(self, has_cosines):
         """Write the better of two minimisers to x: from where x is, and from a random point."""
         best = INFINITY
         for trial in range(2):
@@ -790,57 +750,76 @@ class Search(Component):
             for _ in range(10):
                 moved = 0.0
                 for i in range(self.k):
-                    place = self.minimise_along(i, is_rough)
+                    place = self.minimise_along(i, has_cosines)
                     moved = max(moved, fabs(place - self.x[i]))
                     self.x[i] = place
                 if moved < 1e-3:
                     break
-            value = self.value_at(is_rough)
+            value = self.value_at(has_cosines)
             if value < best:
                 best = value
-                self.copy(self.x, self.found)
-        self.copy(self.found, self.x)
+                copy(self.x, self.found, self.k)
+        copy(self.found, self.x, self.k)
 
-    def minimise_along(self, i, is_rough):
-        """Return the best place of knob i, all others staying where they are."""
-        k, points, c = self.k, self.points, self.coefficients
-        table, row = self.table, self.values
-        slope, bend, low, high = c[1 + i], c[1 + k + i], self.low[i], self.high[i]
-        at = 2 * k
-        for j in range(i):
-            slope += c[at + i - j] * self.x[j]
-            at += k - 1 - j
-        for j in range(i + 1, k):
-            slope += c[at + j - i] * self.x[j]
-        if not is_rough:
+    def minimise_along(self, i, has_cosines):
+        """Return the best place of knob i while the others are fixed."""
+        low, high, best = self.low[i], self.high[i], 0
+        slope, bend = self.slope_along(i), self.coefficients[1 + self.k + i]
+        if not has_cosines:
             return vertex(slope, 2.0 * bend, low, high)
-        order, first = self.basis.order, self.basis.first
-        own = self.basis.base + (order + 1 - first) * i - first
-        best, place = INFINITY, 0
-        for b in range(points):
-            row[b] = (slope + bend * table[b]) * table[b]
-            for j in range(first, order + 1):
-                row[b] += c[own + j] * table[(1 + j) * points + b]
-            if row[b] < best and low <= table[b] <= high:
-                best = row[b]
-                place = b
-        return min(max(refine(row, points, place) * (table[1] - table[0]) - 1.0, low), high)
+        self.write_line(i, slope)
+        least = INFINITY
+        for b in range(self.points):
+            if self.values[b] < least and low <= self.table[b] <= high:
+                least = self.values[b]
+                best = b
+        steps = refine(self.values, self.points, best)
+        return min(max(steps * (self.table[1] - self.table[0]) - 1.0, low), high)
 
-    def descend(self, is_rough, best):
+    def slope_along(self, i):
+        """Return the factor of x_i while the other knobs are fixed."""
+        slope, lefts, rights = self.coefficients[1 + i], self.basis.left, self.basis.right
+        for q in range(1 + 2 * self.k, self.basis.context_at):
+            left, right = lefts[q] - 1, rights[q] - 1
+            if left == i or right == i:
+                slope += self.coefficients[q] * self.x[left + right - i]
+        return slope
+
+    def write_line(self, i, slope):
+        """Write the values at ``points`` places of knob i, up to a constant.
+
+        The factors of the basis are those of the other knob where there are two.
+        """
+        table, row, series, order = self.table, self.values, self.series, self.basis.order
+        bend, lefts, rights = self.coefficients[1 + self.k + i], self.basis.left, self.basis.right
+        for j in range(order + 1):
+            series[j] = 0.0
+        for q in range(self.basis.base, self.basis.most):
+            j = rights[q] - self.basis.cosines_at - i * (order + 1)
+            if 0 <= j <= order:
+                series[j] += self.coefficients[q] * self.basis.factors[lefts[q]]
+        for b in range(self.points):
+            row[b] = (slope + bend * table[b]) * table[b]
+        for j in range(order + 1):
+            cosines = part(table, (1 + j) * self.points)
+            for b in range(self.points):
+                row[b] += series[j] * cosines[b]
+
+    def descend(self, has_cosines, best):
         """Descend from x, which is allowed; ``found`` is the best place if it is below ``best``."""
         k, x, slope, here = self.k, self.x, self.slope, self.here
         for turn in range(30 + 8 * k):
-            value = self.value_at(is_rough)
+            value = self.value_at(has_cosines)
             if value < best:
                 best = value
-                self.copy(x, self.found)
+                copy(x, self.found, k)
             moved = bend = size = 0.0
             for i in range(k):
                 step, place = x[i] - here[i], x[i]
-                x[i] = place + APART
-                after = self.value_at(is_rough)
-                x[i] = place - APART
-                own = 0.5 * (after - self.value_at(is_rough)) / APART
+                x[i] = place + SPACING
+                after = self.value_at(has_cosines)
+                x[i] = place - SPACING
+                own = 0.5 * (after - self.value_at(has_cosines)) / SPACING
                 x[i] = place
                 moved += step * step
                 bend += step * (own - slope[i])
@@ -849,7 +828,7 @@ class Search(Component):
                 here[i] = place
             if size == 0.0 or (turn > 0 and moved < 1e-10):
                 break
-            length = APART / sqrt(size)
+            length = SPACING / sqrt(size)
             if turn > 0:
                 length = moved / fabs(bend) if moved < fabs(bend) * 1e6 * length else 1e3 * length
             for i in range(k):
@@ -862,7 +841,19 @@ class Search(Component):
 
 UNIFORM = cython.declare(cython.ulonglong, 48)  # streams of random numbers
 NORMAL = cython.declare(cython.ulonglong, 49)
-DEVIATIONS = cython.declare(cython.double, 0.43)  # full Thompson sampling explores too long
+DEVIATIONS = cython.declare(cython.double, 0.43)  # of the posterior; 1 explores for too long
+
+
+def choose(weights, n, uniform):
+    """Return one of n numbers in proportion to their weights."""
+    total = below = 0.0
+    chosen = 0
+    for i in range(n):
+        total += weights[i]
+    for i in range(n):
+        chosen = i if uniform * total >= below else chosen
+        below += weights[i]
+    return chosen
 
 
 class Sampler(Search):
@@ -872,18 +863,18 @@ class Sampler(Search):
     then theta~ = U^-1 (w + 0.43 s xi) with normal xi; the play is where that surface is least. All
     randomness is a function of (seed, ticket).
 
-    Before there is a unit, a share of the plays is uniform over a wide range, about as many as
-    there are coefficients. All others are near the start, and the nearer the longer there is no
-    answer: D rounds without one can be paid back by a sum of squared radii in proportion to
-    sqrt(D).
+    Before there is a unit, about as many plays as there are coefficients are uniform over a wide
+    range. All others are near the start, at a radius that shrinks with the rounds: over D rounds
+    without an answer the squared radii add up to O(sqrt(D)).
     """
 
     def __init__(self, models, seed, start, steps, levels, rows):
         Search.__init__(self, models.basis, start, steps, levels, rows)
         self.models, self.seed = models, seed
-        self.shares, self.drawn = np.zeros(4), np.zeros(4, np.int64)
+        self.shares, self.drawn = np.zeros(4 + SETS // LEVELS), np.zeros(4, np.int64)
         self.random, self.words = floats_at(self.shares), ints_at(self.drawn)
-        self.widest = min(1.0, math.sqrt(0.7 / self.k))  # squared radii add up to 0.7
+        self.masses = part(self.random, 4)
+        self.largest_radius = min(1.0, math.sqrt(0.7 / self.k))  # squared radii add up to 0.7
 
     def uniform(self, block, t):
         """Return number ``block`` of ticket t, uniform on (0, 1)."""
@@ -891,7 +882,7 @@ class Sampler(Search):
         return (self.words[0] + 0.5) * 2.3283064365386963e-10  # 2^-32
 
     def propose(self, z, t, is_best, has_unit):
-        """Write the play of ticket t in a context to x, or the best one as far as is known."""
+        """Write the play of ticket t in a context to x, or the best one by the models."""
         for i in range(4):
             self.random[i] = self.uniform(i, t)
         for i in range(self.k):
@@ -904,7 +895,7 @@ class Sampler(Search):
             model = self.pick(self.random[1], self.random[2])
         self.models.draw(model, t, 0.0 if is_best else DEVIATIONS, self.seed, self.coefficients)
         self.apply_context(z, self.coefficients)
-        reach = self.widest * (0.5 + self.models.count / (3.0 * self.basis.context_at))
+        reach = self.largest_radius * (0.5 + self.models.count / (3.0 * self.basis.context_at))
         for i in range(self.k):
             self.low[i] = max(self.start[i] - reach, -1.0)
             self.high[i] = min(self.start[i] + reach, 1.0)
@@ -913,45 +904,31 @@ class Sampler(Search):
 
     def apply_context(self, z, coefficients):
         """Put the features of a context into the coefficients of a play in it."""
-        at = self.basis.context_at
-        for c in range(self.basis.c):
-            for i in range(1 + self.k):
-                coefficients[i] += z[c] * coefficients[at + i]
-                coefficients[at + i] = 0.0
-            at += 1 + self.k
+        lefts, rights = self.basis.left, self.basis.right
+        for q in range(self.basis.context_at, self.basis.base):
+            coefficients[rights[q]] += z[lefts[q] - 1 - self.k] * coefficients[q]
+            coefficients[q] = 0.0
 
     def play_early(self, t, is_best):
         """Write the play of ticket t to x before there is a unit."""
         radius = min(0.3, 0.5 / sqrt(sqrt(t + 1.0)))
         if self.random[3] * (t + 1.0) < 0.6 * (10.0 + self.basis.context_at):
-            radius = self.widest
+            radius = self.largest_radius
         if is_best:
             radius = 0.0
         for i in range(self.k):
             away = 2.0 * self.uniforms[i] - 1.0 - self.start[i]
             self.x[i] = self.start[i] + radius * away
 
-    def mass(self, window):
-        """Return the fourth power of the weight of a window."""
-        mass = 0.0
-        for i in range(PER_WINDOW * window, PER_WINDOW * (window + 1)):
-            mass += self.models.weight[i]
-        return mass * mass * mass * mass
-
     def pick(self, by_window, by_model):
         """Return a model: a window by the fourth power of its weight, then one of it by weight."""
-        total = below = 0.0
-        window = model = 0
         for w in range(SETS // LEVELS):
-            total += self.mass(w)
-        for w in range(SETS // LEVELS):
-            window = w if by_window * total >= below else window
-            below += self.mass(w)
-        left = by_model * sqrt(sqrt(self.mass(window)))
-        for i in range(PER_WINDOW * window, PER_WINDOW * (window + 1)):
-            model = i if left >= 0.0 else model
-            left -= self.models.weight[i]
-        return model
+            mass = 0.0
+            for i in range(PER_WINDOW * w, PER_WINDOW * (w + 1)):
+                mass += self.models.weight[i]
+            self.masses[w] = mass * mass * mass * mass
+        first = PER_WINDOW * choose(self.masses, SETS // LEVELS, by_window)
+        return first + choose(part(self.models.weight, first), PER_WINDOW, by_model)
 
     def expect(self, x, z, out):
         """Write the mean and deviation of y at a place in a context."""

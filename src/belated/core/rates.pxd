@@ -1,9 +1,29 @@
 from libc.math cimport sqrt
 
 from belated.core.component cimport Component
-from belated.core.exploration cimport Smoothing
-from belated.core.numerics cimport floats_at, ints_at
+from belated.core.numerics cimport cube_root, floats_at, ints_at, ln
 from belated.core.tickets cimport Tickets
+
+cdef class Smoothing(Component):
+    cdef readonly double inner_radius, breadth
+    cdef readonly long long horizon
+    cdef double share(self, double t) noexcept nogil
+    cdef double radius(self, long long t) except? -1.0 nogil
+
+cdef class ConvexSmoothing(Smoothing):
+    pass
+
+cdef class StronglyConvexSmoothing(Smoothing):
+    pass
+
+cdef class InverseRootSmoothing(Smoothing):
+    pass
+
+cdef class InverseSmoothing(Smoothing):
+    pass
+
+cdef class ConstantSmoothing(Smoothing):
+    pass
 
 cdef class Rate(Component):
     cdef readonly Tickets tickets

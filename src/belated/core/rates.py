@@ -1,4 +1,6 @@
-"""Step sizes eta_n of the base learner, for the arrival that the tickets have just counted.
+"""Step sizes eta_n of the base learner, and exploration radii delta_t.
+
+Step sizes are those for the arrival that the tickets have just counted.
 
 Notation: n arrivals, s*_m tickets open after arrival m, |c_m| norms of costs, D the diameter, G a
 bound on gradients. Under a ``Capacity`` arrivals have weights w: sum w^2 stands for n, and sum of w
@@ -16,8 +18,7 @@ if not cython.compiled:
     from math import sqrt
 
     from belated.core.component import Component
-    from belated.core.exploration import Smoothing
-    from belated.core.numerics import floats_at, ints_at
+    from belated.core.numerics import cube_root, floats_at, ints_at, ln
     from belated.core.tickets import Tickets
 
 
@@ -152,6 +153,66 @@ class Table(Rate):
     def step_size(self, norm):
         fed: cython.longlong = self.tickets.fed
         return self.steps[(fed if fed < self.size else self.size) - 1]
+
+
+# --- Exploration radii ---------------------------------------------------------------------------
+
+
+class Smoothing(Component):
+    """delta_t = r min{1, share(t)}, r the inner radius; with a horizon T the radius is delta_T.
+
+    ``breadth`` is the factor of the schedule, as the class says.
+    """
+
+    def __init__(self, inner_radius: float, breadth: float = 0.0, horizon: int = 0):
+        self.inner_radius, self.breadth, self.horizon = inner_radius, breadth, horizon
+
+    def share(self, t):
+        """Return delta_t / r, before it is cut off at 1."""
+        return 0.0
+
+    def radius(self, t):
+        """Return delta_t."""
+        share: cython.double = self.share(self.horizon if self.horizon > 0 else t)
+        return self.inner_radius * (share if share < 1.0 else 1.0)
+
+
+class ConvexSmoothing(Smoothing):
+    """breadth / t^(1/4), breadth = sqrt(nu k) (Corollary 5.7)."""
+
+    def share(self, t):
+        return self.breadth / sqrt(sqrt(t))
+
+
+class StronglyConvexSmoothing(Smoothing):
+    """(breadth ln(e t) / t)^(1/3), breadth = (nu k)^2 (Corollary 5.8)."""
+
+    def share(self, t):
+        return cube_root(self.breadth * (1.0 + ln(t)) / t)
+
+
+class InverseRootSmoothing(Smoothing):
+    """1 / sqrt(t) (Corollary G.3)."""
+
+    def share(self, t):
+        return 1.0 / sqrt(t)
+
+
+class InverseSmoothing(Smoothing):
+    """1 / t (Corollary G.4)."""
+
+    def share(self, t):
+        return 1.0 / t
+
+
+class ConstantSmoothing(Smoothing):
+    """breadth = delta / r, for ever."""
+
+    def share(self, t):
+        return self.breadth
+
+
+# --- Along a timeline ----------------------------------------------------------------------------
 
 
 def schedule(rate: Rate, smoothing: Smoothing, events):

@@ -2,9 +2,8 @@ from libc.math cimport fabs
 
 from belated.core.bases cimport Base, Sums
 from belated.core.component cimport Component
-from belated.core.exploration cimport unit_vector
-from belated.core.numerics cimport floats_at, norm
-from belated.core.player cimport Player
+from belated.core.numerics cimport floats_at, norm, unit_vector
+from belated.core.learner cimport Player
 from belated.core.rates cimport Rate
 from belated.core.sets cimport Chart
 from belated.core.tickets cimport BAD, DROPPED, FULL, OUT_OF_ORDER, TOO_LARGE, USED, Tickets

@@ -21,9 +21,8 @@ if not cython.compiled:
 
     from belated.core.bases import Sums
     from belated.core.component import Component
-    from belated.core.exploration import unit_vector
-    from belated.core.numerics import floats_at, norm
-    from belated.core.player import Player
+    from belated.core.learner import Player
+    from belated.core.numerics import floats_at, norm, unit_vector
     from belated.core.rates import Rate
     from belated.core.tickets import BAD, DROPPED, FULL, OUT_OF_ORDER, TOO_LARGE, USED, Tickets
 

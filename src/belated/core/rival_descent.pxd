@@ -1,7 +1,6 @@
 from libc.math cimport sqrt
 
-from belated.core.exploration cimport unit_vector
-from belated.core.numerics cimport cube_root, dot, exp, floats_at, ln, part
+from belated.core.numerics cimport cube_root, dot, exp, floats_at, ln, part, unit_vector
 from belated.core.rival cimport Exploring, Method
 from belated.core.tickets cimport BAD, HELD
 

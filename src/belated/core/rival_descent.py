@@ -16,8 +16,7 @@ from belated.core.rival import is_doubled
 if not cython.compiled:
     from math import sqrt
 
-    from belated.core.exploration import unit_vector
-    from belated.core.numerics import cube_root, dot, exp, floats_at, ln, part
+    from belated.core.numerics import cube_root, dot, exp, floats_at, ln, part, unit_vector
     from belated.core.rival import Exploring, Method
     from belated.core.tickets import BAD, HELD
 

@@ -1,7 +1,6 @@
 from libc.math cimport INFINITY, fabs, sqrt
 
-from belated.core.exploration cimport word_share
-from belated.core.numerics cimport exp, floats_at, largest_entry, ln, part
+from belated.core.numerics cimport exp, floats_at, largest_entry, ln, part, word_share
 from belated.core.rival cimport SLACK, Method
 from belated.core.tickets cimport HELD
 

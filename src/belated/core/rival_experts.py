@@ -22,8 +22,7 @@ if not cython.compiled:
     from math import fabs, sqrt
     from math import inf as INFINITY
 
-    from belated.core.exploration import word_share
-    from belated.core.numerics import exp, floats_at, largest_entry, ln, part
+    from belated.core.numerics import exp, floats_at, largest_entry, ln, part, word_share
     from belated.core.rival import SLACK, Method
     from belated.core.tickets import HELD
 

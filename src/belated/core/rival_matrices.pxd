@@ -1,9 +1,8 @@
 from libc.math cimport fabs, sqrt
 
 from belated.core.component cimport Component
-from belated.core.learner cimport Learner
+from belated.core.learner cimport PREDICT, Learner, Player
 from belated.core.numerics cimport dot, floats_at, ln, norm, part
-from belated.core.player cimport Player
 from belated.core.rival cimport SLACK, Method
 from belated.core.tickets cimport BAD, FULL, OUT_OF_ORDER, TOO_LARGE, USED, Tickets
 

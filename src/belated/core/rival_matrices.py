@@ -21,9 +21,8 @@ if not cython.compiled:
     from math import fabs, sqrt
 
     from belated.core.component import Component
-    from belated.core.learner import Learner
+    from belated.core.learner import PREDICT, Learner, Player
     from belated.core.numerics import dot, floats_at, ln, norm, part
-    from belated.core.player import Player
     from belated.core.rival import SLACK, Method
     from belated.core.tickets import BAD, FULL, OUT_OF_ORDER, TOO_LARGE, USED, Tickets
 
@@ -383,13 +382,13 @@ class Regression(Learner):
         if not self._is_ready:
             raise busy("predict")
         if key is not None:
-            key = self._names.check(key)
+            key = self._keys.check(key)
         self._model.take_rows(row, self._model.tickets.rounds)
-        ticket = self._predict_into(floats_at(found))
+        ticket = self._event(PREDICT, 0, floats_at(found))
         if ticket < 0:
             raise unusable("predict: ", row)
         if key is not None:
-            self._names.give(key, ticket)
+            self._keys.give(key, ticket)
         return self.forecast(ticket, found[0].item())
 
     def observe(self, ticket, label):

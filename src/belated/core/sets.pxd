@@ -15,10 +15,6 @@ cdef class Domain(Component):
     cdef int project(self, double* v, double* z) except -1 nogil
     cdef void corner(self, double* g, double* v) noexcept nogil
 
-cdef class Shift(Chart):
-    cdef object shift_array
-    cdef double* shift
-
 cdef class Scale(Chart):
     cdef object arrays
     cdef double* shift

@@ -57,25 +57,6 @@ class Chart(Component):
         copy(cost, out, self.dim)
 
 
-class Shift(Chart):
-    """x = shift + y."""
-
-    def __init__(self, shift):
-        self.dim = len(shift)
-        self.shift_array = np.array(shift, dtype=np.float64)
-        self.shift = floats_at(self.shift_array)
-
-    def to_user(self, y, x):
-        i: cython.Py_ssize_t
-        for i in range(self.dim):
-            x[i] = self.shift[i] + y[i]
-
-    def from_user(self, x, y):
-        i: cython.Py_ssize_t
-        for i in range(self.dim):
-            y[i] = x[i] - self.shift[i]
-
-
 class Scale(Chart):
     """x = shift + scale * y, clipped to [low, high], which rounding must not leave."""
 
@@ -146,17 +127,18 @@ class Ball(Domain):
     def project(self, v, z):
         squares: cython.double = dot(v, v, self.dim)
         length: cython.double = sqrt(squares)
-        scale: cython.double = 1.0
+        factor: cython.double
         i: cython.Py_ssize_t
         if squares > MOST_SQUARES:
-            scale = DOWN
-            length = scaled_norm(v, self.dim, DOWN)
-        if length <= scale * self.radius:
+            factor = self.radius / scaled_norm(v, self.dim, DOWN)
+            for i in range(self.dim):
+                z[i] = factor * (DOWN * v[i])
+        elif length <= self.radius:
             copy(v, z, self.dim)
-            return 0
-        factor: cython.double = self.radius / length
-        for i in range(self.dim):
-            z[i] = factor * (scale * v[i])
+        else:
+            factor = self.radius / length
+            for i in range(self.dim):
+                z[i] = factor * v[i]
         return 0
 
     def corner(self, g, v):

@@ -56,9 +56,29 @@ cdef class Tickets(Component):
             self.max_delay = delay
         self.seen[entry] = DEAD
 
-    cdef long long count_arrival(self, long long entry) noexcept nogil
-    cdef void feed_arrival(self, long long entry) noexcept nogil
-    cdef void count_weight(self, double weight, double waiting) noexcept nogil
+    cdef inline long long count_arrival(self, long long entry) noexcept nogil:
+        cdef long long lag = self.arrived - self.seen[entry]
+        cdef long long open_lags = self.rounds - self.arrived - 1
+        self.lag = lag
+        self.open_lags = open_lags
+        self.arrived += 1
+        self.sum_dual += open_lags
+        if open_lags > self.max_dual:
+            self.max_dual = open_lags
+        if lag > self.max_dual_delay:
+            self.max_dual_delay = lag
+        return open_lags
+
+    cdef inline void count_weight(self, double weight, double waiting) noexcept nogil:
+        self.weight = weight
+        self.waiting = waiting
+        self.weighted_arrivals += weight * weight
+        self.weighted_backlogs += weight * waiting
+        self.fed += 1
+
+    cdef inline void feed_arrival(self, long long entry) noexcept nogil:
+        self.count_weight(1.0, self.count_arrival(entry))
+
     cdef void close_lost(self, long long entry, long long seen) noexcept nogil
     cdef void skip(self, long long entry) noexcept nogil
     cdef void cancel(self, long long entry) noexcept nogil
@@ -72,7 +92,7 @@ cdef class Tickets(Component):
     cdef long long find_oldest(self) noexcept nogil
 
 cdef class Keys:
-    cdef readonly Tickets tickets
+    cdef readonly object tickets
     cdef readonly dict known
     cdef Py_ssize_t most
     cdef int give(self, object key, long long ticket) except -1

@@ -208,31 +208,31 @@ class Tickets(Component):
                 self.max_delay = delay
             self.seen[entry] = DEAD
 
+        def count_arrival(self, entry):
+            """Count the arrival for an open entry: d*_n and s*_n. Return s*_n."""
+            lag: cython.longlong = self.arrived - self.seen[entry]
+            open_lags: cython.longlong = self.rounds - self.arrived - 1
+            self.lag, self.open_lags = lag, open_lags
+            self.arrived += 1
+            self.sum_dual += open_lags
+            if open_lags > self.max_dual:
+                self.max_dual = open_lags
+            if lag > self.max_dual_delay:
+                self.max_dual_delay = lag
+            return open_lags
+
+        def count_weight(self, weight, waiting):
+            """Sum up for the rates what the arrival weighs, and what still waits."""
+            self.weight, self.waiting = weight, waiting
+            self.weighted_arrivals += weight * weight
+            self.weighted_backlogs += weight * waiting
+            self.fed += 1
+
+        def feed_arrival(self, entry):
+            """Count the arrival for an open entry, with weight 1."""
+            self.count_weight(1.0, self.count_arrival(entry))
+
     # --- Events ----------------------------------------------------------------------------------
-
-    def count_arrival(self, entry):
-        """Count the arrival for an open entry: d*_n and s*_n. Return s*_n."""
-        lag: cython.longlong = self.arrived - self.seen[entry]
-        open_lags: cython.longlong = self.rounds - self.arrived - 1
-        self.lag, self.open_lags = lag, open_lags
-        self.arrived += 1
-        self.sum_dual += open_lags
-        if open_lags > self.max_dual:
-            self.max_dual = open_lags
-        if lag > self.max_dual_delay:
-            self.max_dual_delay = lag
-        return open_lags
-
-    def count_weight(self, weight, waiting):
-        """Sum up for the rates what the arrival weighs, and what still waits."""
-        self.weight, self.waiting = weight, waiting
-        self.weighted_arrivals += weight * weight
-        self.weighted_backlogs += weight * waiting
-        self.fed += 1
-
-    def feed_arrival(self, entry):
-        """Count the arrival for an open entry, with weight 1."""
-        self.count_weight(1.0, self.count_arrival(entry))
 
     def close_lost(self, entry, seen):
         """Close an entry without an answer, and count its delay."""
@@ -485,10 +485,11 @@ assert MOST_ROUNDS < 1 << 62  # so that EXPIRED - t is a word
 class Keys:
     """Which ticket has which key; keys of closed tickets are dropped now and then.
 
-    A string is a key, and a whole number is a ticket.
+    A string is a key, and a whole number is a ticket. ``tickets`` tells which are open, and which
+    are known, so that an answer would not be refused.
     """
 
-    def __init__(self, tickets: Tickets):
+    def __init__(self, tickets):
         self.tickets, self.known, self.most = tickets, {}, 64
 
     def ticket(self, name):
@@ -526,7 +527,7 @@ class Keys:
         if len(self.known) > self.most:
             kept = {}
             for name, number in self.known.items():
-                if self.tickets.locate(number) >= 0:
+                if self.tickets.is_known(number):
                     kept[name] = number
             self.known = kept
             self.most = max(64, 2 * len(kept))

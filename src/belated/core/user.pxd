@@ -1,9 +1,9 @@
 from belated.core.bases cimport Base
 from belated.core.component cimport Component
-from belated.core.exploration cimport Smoothing
+from belated.core.decisions cimport Offer, Rule
 from belated.core.losses cimport Loss
 from belated.core.numerics cimport floats_at
-from belated.core.rates cimport Rate
+from belated.core.rates cimport Rate, Smoothing
 from belated.core.sets cimport Chart, Domain
 
 cdef class UserObject(Component):
@@ -37,5 +37,8 @@ cdef class UserLoss(Loss):
     cdef long long t
     cdef double value(self, double* x) except? -1e300 with gil
     cdef int gradient(self, double* x, double* out) except -1 with gil
+
+cdef class UserRule(Rule):
+    cdef object function
 
 cdef object copy_of(double* x, Py_ssize_t size)

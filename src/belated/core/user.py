@@ -14,20 +14,21 @@ from __future__ import annotations
 
 import copy
 import pickle
+from collections.abc import Mapping
 
 import cython
 import numpy as np
 
 from belated.core.component import NOT_NEGATIVE, VECTOR, Component, demand
 from belated.errors import SnapshotError, SpecError
-from belated.validation import checked_number, checked_point
+from belated.validation import are_distributions, checked_number, checked_point
 
 if not cython.compiled:
     from belated.core.bases import Base
-    from belated.core.exploration import Smoothing
+    from belated.core.decisions import Rule
     from belated.core.losses import Loss
     from belated.core.numerics import floats_at
-    from belated.core.rates import Rate
+    from belated.core.rates import Rate, Smoothing
     from belated.core.sets import Domain
 
 ROUNDING = 1.0 + 1e-9  # of a step that is the same as before
@@ -258,4 +259,29 @@ class UserLoss(Loss):
         given: cython.p_double = floats_at(found)
         for i in range(self.dim):
             out[i] = given[i]
+        return 0
+
+
+class UserRule(Rule):
+    """p = ``function(values, ticket)``: ``values`` are predicted rewards by action."""
+
+    def __init__(self, function):
+        Rule.__init__(self)
+        self.function, self.is_custom = function, True
+
+    def weigh(self, offer, rounds, ticket):
+        values = {name: offer.scores[a] for a, name in enumerate(offer.names)}
+        found = self.function(values, ticket)
+        given = [found.get(name) for name in offer.names] if isinstance(found, Mapping) else found
+        try:
+            p = np.array(given, dtype=np.float64)
+        except (TypeError, ValueError):
+            p = np.empty(0)
+        if p.shape != (offer.count,) or not are_distributions(p):
+            raise SpecError(
+                "choose: decide must return a probability for every action, which sum to 1; it "
+                f"returned {found!r}; nothing has changed"
+            )
+        for a in range(offer.count):
+            offer.chances[a] = p[a]
         return 0

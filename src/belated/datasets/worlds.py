@@ -34,7 +34,7 @@ def departures_of(log: Log) -> Recorded:
     wishes = np.flatnonzero((options >= 0).sum(axis=1) > 1)
     options = options[wishes]
     leaves = log.predicted_at[options]
-    leaves[options < 0] = np.datetime64("NaT")
+    leaves[options < 0] = np.array("NaT", leaves.dtype)
     asked = np.fmin.reduce(leaves, axis=1)  # when the first of them leaves
     order = np.argsort(asked, kind="stable")
     wishes, options, asked = wishes[order], options[order], asked[order]

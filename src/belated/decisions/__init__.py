@@ -1,7 +1,6 @@
 """Decisions: choose among actions now, hear the reward later."""
 
 from belated.decisions.chooser import Choice, Chooser, Option
-from belated.decisions.playing import DecisionRun, play_decisions
 from belated.decisions.report import ActionReport, ChooserReport
 
 __all__ = [
@@ -9,7 +8,5 @@ __all__ = [
     "Choice",
     "Chooser",
     "ChooserReport",
-    "DecisionRun",
     "Option",
-    "play_decisions",
 ]

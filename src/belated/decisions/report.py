@@ -5,10 +5,12 @@ from __future__ import annotations
 import dataclasses
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from belated.decisions.tally import Tally
 from belated.linear.report import LinearReport
+
+if TYPE_CHECKING:
+    from belated.decisions.chooser import Chooser
 
 _SHOWN = 12  # actions in the table that a person reads
 
@@ -103,42 +105,35 @@ class ChooserReport:
         return f"over all {shown:,}, with {silent}"
 
 
-def report_of(
-    rounds: int,
-    still_open: int,
-    hidden: int,
-    mode: str,
-    tally: Tally,
-    silence: float | None,
-    model: LinearReport,
-) -> ChooserReport:
+def report_of(chooser: Chooser) -> ChooserReport:
     """Read the report off the counts."""
-    actions = {}
-    for name, counts in tally.actions.items():
-        heard = counts.answered
-        total, over = counts.total, heard
-        if silence is not None:
-            total, over = total + silence * (counts.chosen - heard), counts.chosen
-        mean = total / over if over else None
-        actions[name] = ActionReport(counts.chosen, heard, mean)
-    shown = sum(counts.chosen for counts in tally.actions.values())
-    answered = sum(counts.answered for counts in tally.actions.values())
-    total = sum(counts.total for counts in tally.actions.values())
-    over = answered
-    if silence is not None:
-        total, over = total + silence * (shown - answered), shown
+    counted, silence = chooser._choices, chooser.model.settings.silence
+    actions, rounds = {}, counted.rounds
+    for name, counts in counted.actions.items():
+        mean = _mean(counts.total, counts.answered, counts.chosen, silence)
+        actions[name] = ActionReport(counts.chosen, counts.answered, mean)
+    shown = sum(counts.chosen for counts in counted.actions.values())
+    answered = sum(counts.answered for counts in counted.actions.values())
+    total = sum(counts.total for counts in counted.actions.values())
     return ChooserReport(
         rounds=rounds,
         answered=answered,
-        open=still_open,
-        withdrawn=tally.withdrawn,
-        mean_reward=total / over if over else None,
-        explored=tally.explored / rounds if rounds else 0.0,
-        agreement=tally.agreed / tally.compared if tally.compared else None,
-        gain=tally.gain / tally.compared if tally.compared else None,
-        mode=mode,
+        open=chooser.open,
+        withdrawn=counted.withdrawn,
+        mean_reward=_mean(total, answered, shown, silence),
+        explored=counted.explored / rounds if rounds else 0.0,
+        agreement=counted.agreed / counted.compared if counted.compared else None,
+        gain=counted.gain / counted.compared if counted.compared else None,
+        mode=chooser.mode,
         actions=actions,
-        model=model,
+        model=chooser.model.report(),
         silence=silence,
-        hidden=hidden,
+        hidden=len(counted.hidden),
     )
+
+
+def _mean(total: float, answered: int, shown: int, silence: float | None) -> float | None:
+    """Return the mean reward: of all that were shown, if silence is one, else of those answered."""
+    if silence is not None:
+        total, answered = total + silence * (shown - answered), shown
+    return total / answered if answered else None

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from belated.core import decisions as core_decisions
 from belated.decisions.actions import Actions, Crossing, checked_crossing, names_of
 from belated.errors import SpecError
-from belated.explore import Exploration
+from belated.explore import Exploration, GapWeighted, Greedy, Uniform
 from belated.linear.model import LinearModel
 from belated.spec import whole
 
 Mode = Literal["learn", "apprentice"]
+Decide = Callable[[dict[str, float], int], Mapping[str, float] | Sequence[float]]
+"""A rule of one's own: predicted rewards by action, and the ticket, to probabilities."""
 _LOSSES = ("squared", "logistic")
 
 
@@ -62,6 +65,17 @@ def checked(*, actions: Any, explore: Any, baseline: Any, interactions: Any, see
         checked_crossing(interactions),
         whole("Chooser", "seed", seed, least=0, bits=64),
     )
+
+
+def rule_of(explore: Exploration) -> core_decisions.Rule:
+    """Return what turns predicted rewards into probabilities."""
+    if isinstance(explore, GapWeighted):
+        return core_decisions.GapWeighted(explore.growth, explore.floor, explore.trial)
+    if isinstance(explore, Uniform):
+        return core_decisions.Uniform(explore.share, explore.floor)
+    if isinstance(explore, Greedy):
+        return core_decisions.Greedy(0.0, explore.floor)
+    raise SpecError(f"Chooser: no rule of the core is known for {explore!r}")
 
 
 def _copied(actions: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,10 +10,10 @@ import numpy as np
 
 from belated.arrays import Array, Floats
 from belated.decisions.chooser import Chooser
-from belated.decisions.distributions import are_distributions
 from belated.errors import LogError, SpecError
 from belated.evaluations.asked import called
 from belated.evaluations.log import DecisionLog
+from belated.validation import are_distributions
 
 Rule = Callable[
     [dict[str, float | str], tuple[str, ...]], str | Mapping[str, float] | Sequence[float]

@@ -267,7 +267,7 @@ def _times(log: Log) -> tuple[Floats, Floats, Unit | None]:
     """Return when decisions were made after the first, how long rewards took, and the unit."""
     decided, wait = log.predicted_at - log.predicted_at[0], log.observed_at - log.predicted_at
     if log.is_calendar:
-        nothing = np.timedelta64("NaT")
+        nothing = np.array("NaT", wait.dtype)
         wait = np.where(log.answered, wait, nothing)
         second = np.timedelta64(1, "s")
         return decided / second, wait / second, "s"

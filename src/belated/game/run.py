@@ -22,6 +22,7 @@ from belated.learner.report import Report
 from belated.learner.specs import LearnerSpec
 from belated.losses import Custom, Loss
 from belated.timeline import Timeline
+from belated.validation import numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,7 +235,7 @@ class Run:
         return self.base, self.undelayed_loss
 
     def _point(self, comparator: ArrayLike) -> Floats:
-        point = np.asarray(comparator, dtype=np.float64)
+        point = numbers(comparator, "Run: a comparator must be numbers", SpecError)
         if point.shape != (self.game.losses.dim,):
             raise SpecError(
                 f"Run: a comparator has {self.game.losses.dim} numbers, got shape {point.shape}"

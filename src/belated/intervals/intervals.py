@@ -3,61 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Callable, Iterable
-from itertools import starmap
-from operator import call
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
+from belated.core import intervals as core_intervals
+from belated.core.intervals import Coverage, Interval, Range
 from belated.errors import SpecError
 from belated.files import StrPath, write_whole
 from belated.intervals import snapshot
 from belated.intervals.report import IntervalsReport, report_of
-from belated.intervals.state import State
-from belated.kernels.linear.layout import HUGE_LABEL
+from belated.keys import Key
 from belated.learner.extras import extras_of
-from belated.learner.keys import Key
-from belated.learner.turns import alone, holding
-from belated.learner.whole import Call
-from belated.linear import whole_events
-from belated.linear.answers import number
+from belated.limits import HUGE_LABEL
 from belated.linear.explain import Explanation
 from belated.linear.features import Features
 from belated.linear.given import Row
 from belated.linear.losses import LOSSES
 from belated.linear.model import LinearModel
-from belated.linear.moments import Time, read_time
+from belated.linear.moments import Time
 from belated.linear.settings import Settings
-from belated.linear.times import NEVER
 
-_as_tuple = tuple.__new__  # a named tuple made from a tuple takes half the time
-
-
-class Interval(NamedTuple):
-    """What ``predict`` returns."""
-
-    ticket: int
-    """Number to give back with the label."""
-    value: float
-    """The prediction of the model."""
-    low: float
-    high: float
-    """The label is to be from ``low`` to ``high`` in the share of cases that was asked for.
-
-    Before the first label nothing is known of that, and they are infinite.
-    """
+__all__ = ["Interval", "Intervals", "Range"]
 
 
-class Range(NamedTuple):
-    """What ``peek`` returns: an interval without a ticket."""
-
-    value: float
-    low: float
-    high: float
-
-
-class Intervals:
+class Intervals(core_intervals.Intervals):
     """Predictions of a linear model with intervals that cover a share ``coverage`` of the labels.
 
         value - q <= label <= value + q,   q = b + eta D,   D = missed - (1 - coverage) n
@@ -66,7 +36,7 @@ class Intervals:
     stays below, and D, what is owed, corrects it: n labels have come, and ``missed`` of them were
     outside of the interval that was issued with them. So the coverage tends to what was asked for,
     with labels that come late, in any order and after any delays, even if somebody who sees the
-    intervals chooses them (see ``belated.intervals.threshold`` and docs/intervals.md); how fast is
+    intervals chooses them (see ``belated.core.intervals`` and docs/intervals.md); how fast is
     in ``report``. Nothing needs tuning, and nothing depends on the unit of the labels.
 
     ``model`` is a ``LinearModel`` for numbers (squared, absolute, Huber, quantile or Poisson loss)
@@ -86,177 +56,93 @@ class Intervals:
     >>> round(intervals.report().coverage, 2)
     0.9
 
-    For one thread at a time, as a ``LinearModel`` is.
+    For one thread at a time: a call while another one is at work raises ``BusyError``.
     """
 
-    __slots__ = ("__dict__", "__weakref__", "_state", "_turn")
+    __slots__ = ("__dict__", "__weakref__", "_share")
 
     def __init__(self, model: LinearModel, coverage: float = 0.9) -> None:
         if not isinstance(model, LinearModel):
             raise SpecError(f"Intervals: model must be a LinearModel, got {type(model).__name__}")
         share = _share(coverage)
         check_settings(model.settings)
-        self._connect(State(model, model_of_scores(model.settings, share), share))
+        self._join(model, model_of_scores(model.settings, share), share)
 
-    def _connect(self, state: State) -> None:
-        self._state = state
-        self._turn: list[None] = [None]
+    def _join(self, model: LinearModel, scores: LinearModel, coverage: Any) -> None:
+        """Take two models that belong together."""
+        self._share = _share(coverage)
+        check_settings(model.settings)
+        if scores.settings != model_of_scores(model.settings, self._share).settings:
+            raise SpecError("Intervals: the model of scores belongs to other settings")
+        least = LOSSES[model.settings.loss].labels.least
+        self._begin(
+            model,
+            scores,
+            Coverage(1.0 - self._share, least if least > -HUGE_LABEL else -math.inf),
+        )
+
+    if TYPE_CHECKING:  # what the core has
+
+        def _begin(self, model: LinearModel, score_model: LinearModel, coverage: Any) -> None: ...
+
+        def ticket(self, name: int | Key) -> int: ...
+
+        def is_open(self, ticket: int | Key) -> bool: ...
+
+        def predict(
+            self, features: Row, *, key: Key | None = None, at: Time | None = None
+        ) -> Interval: ...
+
+        def peek(self, features: Row) -> Range: ...
+
+        def observe(self, ticket: int | Key, label: float, *, at: Time | None = None) -> bool: ...
+
+        def cancel(self, ticket: int | Key) -> None: ...
+
+        def tick(self, at: Time) -> None: ...
 
     @property
     def model(self) -> LinearModel:
         """The model that the predictions come from."""
-        return self._state.model
+        model: LinearModel = self._model
+        return model
 
     @property
     def coverage(self) -> float:
         """The share of labels that is to be covered."""
-        return self._state.coverage
+        return self._share
 
     @property
     def rounds(self) -> int:
         """Predictions made so far; also the next ticket."""
-        return self._state.model.rounds
+        return self.model.rounds
 
     @property
     def open(self) -> int:
         """Tickets that still wait for their label (those given up on and cancelled ones do not)."""
-        return self._state.model.open
+        return self.model.open
 
-    def ticket(self, name: int | Key) -> int:
-        """Return the ticket that a key stands for; a ticket stands for itself."""
-        return self._state.model.ticket(name)
-
-    def is_open(self, ticket: int | Key) -> bool:
-        """Tell whether a ticket, or that of a key, still waits for its label."""
-        return self._state.model.is_open(ticket)
-
-    @alone
-    def predict(self, features: Row, *, key: Key | None = None, at: Time | None = None) -> Interval:
-        """Return the next ticket, a prediction, and the interval around it.
-
-        Arguments and errors are those of ``LinearModel.predict``.
-        """
-        return holding(self._state.model, "predict", self._predict, features, key, at)
-
-    def _predict(self, features: Row, key: Key | None, at: Time | None) -> Interval:
-        state, model, whole = self._state, self._state.model, self._state.whole
-        if whole.left is not None:
-            whole.finish()
-        kind, times = 0, (NEVER, NEVER)
-        if key is not None:
-            model._keys.check(key, model._is_open)
-        moment = None if at is None else read_time(at, "predict")
-        if moment is not None or model._settings.deadline is not None:
-            times = model._times.issued(moment, None)
-        if moment is not None:
-            kind = model._base.times_with(moment.kind)
-        hasher, given = model._hasher, model._given
-        row = hasher.entries(features) if features.__class__ is dict else given.row(features)
-        answers: list[Any] = []
-        forecast = whole_events.forecast_call(state.scores, row)
-        whole.left = state.issue, answers, (forecast,), (key, kind, state.rounds)
-        try:
-            whole_events.issue(model, answers, row, times, features, forecast)
-        finally:
-            issued = whole.finish()
-        ticket, value, threshold = issued
-        return _as_tuple(Interval, (ticket, value, *state.ends(value, threshold)))
-
-    @alone
-    def peek(self, features: Row) -> Range:
-        """Return what ``predict`` would, without a ticket and without any change."""
-        state = self._state
-        state.whole.finish()
-        value = state.model.peek(features)
-        threshold = state.threshold.peek(state.scores.peek(features))
-        return Range(value, *state.ends(value, threshold))
-
-    @alone
     def explain(self, features: Features) -> Explanation:
         """Return what each named feature adds to the value now, as ``LinearModel.explain`` does."""
-        return self._state.model.explain(features)
+        return self.model.explain(features)
 
     def weights(self, names: Iterable[str | tuple[str, str]]) -> dict[Any, float]:
         """Return the weights of features in the value; see ``LinearModel.weights``."""
-        return self._state.model.weights(names)
-
-    @alone
-    def tick(self, at: Time) -> None:
-        """Let the clock go on without a prediction: tickets whose deadline has passed are closed.
-
-        The clock never goes back; an earlier time changes nothing. A label that comes after its
-        deadline still counts for the coverage.
-        """
-        self._state.whole.finish()
-        self._state.model.tick(at)
-
-    @alone
-    def observe(self, ticket: int | Key, label: float, *, at: Time | None = None) -> bool:
-        """Learn the label of a ticket; return and raise what ``LinearModel.observe`` does.
-
-        A label that the model drops, so that this returns False, still counts for the coverage. It
-        is covered if it is from ``low`` to ``high``, as they were issued.
-        """
-        return holding(self._state.model, "observe", self._observe, ticket, label, at)
-
-    def _observe(self, name: int | Key, given: float, at: Time | None) -> bool:
-        state, model, whole = self._state, self._state.model, self._state.whole
-        if whole.left is not None:
-            whole.finish()
-        ticket = name if type(name) is int and not name >> 63 else model.ticket(name)
-        label = given if given.__class__ is float else number(given, "observe", "label")
-        now = NEVER if at is None else model._times.of_answer(read_time(at, "observe"), "observe")
-        is_used, is_late, calls = model._answering(ticket, label, 1.0, now, "observe")
-        kept, judged = state.kept.get(ticket), None
-        more: tuple[Call, ...] = ()
-        if kept is not None:  # else it is of a prediction that the model made before
-            score = abs(label - kept.value)
-            told = score if score < HUGE_LABEL else HUGE_LABEL
-            more = whole_events.label_calls(state.scores, kept.twin, told)
-            judged = state.judged(kept, label, score, is_late=is_late)
-        answers: list[Any] = []
-        whole.left = state.hear, answers, more, (name, ticket, judged)
-        try:
-            answers += starmap(call, (whole_events.as_answer(is_used, calls), *more))
-        finally:
-            used = whole.finish()
-        return bool(used)
-
-    @alone
-    def cancel(self, ticket: int | Key) -> None:
-        """Close a ticket whose label will never come; it does not count for the coverage."""
-        holding(self._state.model, "cancel", self._cancel, ticket)
-
-    def _cancel(self, name: int | Key) -> None:
-        state, model, whole = self._state, self._state.model, self._state.whole
-        whole.finish()
-        ticket = model.ticket(name)
-        kept = state.kept.get(ticket)
-        closing = (deque, starmap(call, model._cancelling(ticket)), 0)
-        more = () if kept is None else state.withdrawal_of(kept)
-        answers: list[Any] = []
-        whole.left = state.cancel, answers, more, (name, ticket)
-        try:
-            answers += starmap(call, (closing, *more))
-        finally:
-            whole.finish()
+        return self.model.weights(names)
 
     # --- State ----------------------------------------------------------------------------------
 
-    @alone
     def report(self) -> IntervalsReport:
         """Return the coverage so far, what is guaranteed, the worst stretch and the mean width."""
-        self._state.whole.finish()
-        return report_of(self._state)
+        report: IntervalsReport = self.model._alone("report", lambda: report_of(self))
+        return report
 
-    @alone
     def snapshot(self, *, secret: bytes | None = None) -> bytes:
         """Return all of it, both models included, as one blob.
 
         With a ``secret``, only those who know it can write or change one unseen.
         """
-        self._state.whole.finish()
-        return snapshot.pack(self._state, secret)
+        return snapshot.pack(self, secret)
 
     @classmethod
     def restore(cls, blob: bytes, *, secret: bytes | None = None) -> Self:
@@ -266,7 +152,7 @@ class Intervals:
         ``LinearModel.load`` says of later tickets holds here.
         """
         intervals = cls.__new__(cls)
-        intervals._connect(snapshot.unpack(blob, secret, _restored))
+        snapshot.unpack(blob, secret, intervals)
         return intervals
 
     def save(self, path: StrPath, *, secret: bytes | None = None) -> None:
@@ -284,10 +170,9 @@ class Intervals:
 
     def __repr__(self) -> str:
         """Return what this is and where it stands."""
-        state = self._state
         return (
-            f"<Intervals, {state.coverage:g} of the labels, {state.model.settings.loss} loss: "
-            f"{state.rounds} rounds, {state.threshold.heard} observed>"
+            f"<Intervals, {self.coverage:g} of the labels, {self.model.settings.loss} loss: "
+            f"{self._coverage.rounds} rounds, {self._coverage.threshold.heard} observed>"
         )
 
 
@@ -321,15 +206,6 @@ def check_settings(settings: Settings) -> None:
             "Intervals: a label that silence stands for never comes, so that nobody could tell "
             "whether it was covered; make the model without silence="
         )
-
-
-def _restored(model: LinearModel, scores: LinearModel, coverage: float) -> State:
-    """Return a state of two models that belong together."""
-    share = _share(coverage)
-    check_settings(model.settings)
-    if scores.settings != model_of_scores(model.settings, share).settings:
-        raise SpecError("Intervals: the model of scores belongs to other settings")
-    return State(model, scores, share)
 
 
 def _share(coverage: Any) -> float:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from belated.intervals.guarantee import limits
-from belated.intervals.state import State
-from belated.intervals.window import LENGTH
+from belated.core.intervals import LENGTH
+
+if TYPE_CHECKING:
+    from belated.intervals.intervals import Intervals
 
 
 @dataclass(frozen=True)
@@ -89,27 +90,39 @@ class IntervalsReport:
         return f"guaranteed {self.guaranteed:.4f} to {self.at_most:.4f}"
 
 
-def report_of(state: State) -> IntervalsReport:
+def report_of(intervals: Intervals) -> IntervalsReport:
     """Put the report together."""
-    threshold, asked, still_open = state.threshold, state.coverage, len(state.waiting())
+    counted, asked, still_open = intervals._coverage, intervals.coverage, len(_waiting(intervals))
+    threshold = counted.threshold
     arrived, missed = threshold.arrived, threshold.missed
-    low, high = limits(threshold)
+    low, high = threshold.limits()
     return IntervalsReport(
         asked=asked,
-        rounds=state.rounds,
+        rounds=counted.rounds,
         observed=threshold.heard,
-        late=state.late,
+        late=counted.late,
         unbounded=threshold.unbounded,
         missed=missed,
         open=still_open,
-        closed=state.rounds - threshold.heard - still_open,
+        closed=counted.rounds - threshold.heard - still_open,
         coverage=1.0 - missed / arrived if arrived else None,
         guaranteed=max(asked - high / arrived, 0.0) if arrived else 0.0,
         at_most=min(asked - low / arrived, 1.0) if arrived else 1.0,
-        worst_window=1.0 - state.window.worst / LENGTH if arrived >= LENGTH else None,
-        half_width=state.widths / arrived if arrived else None,
+        worst_window=1.0 - counted.window.worst / LENGTH if arrived >= LENGTH else None,
+        half_width=counted.widths / arrived if arrived else None,
         most_open=threshold.most_open,
     )
+
+
+def _waiting(intervals: Intervals) -> set[int]:
+    """Return the tickets whose label may still come; with deadlines, none that is past its own.
+
+    Without deadlines the model may give up on a ticket whose label still counts here.
+    """
+    model, issued = intervals.model, set(intervals._coverage.issued)
+    if model.settings.deadline is not None:
+        return {ticket for ticket in issued if model.is_open(ticket)}
+    return model.answerable() & issued
 
 
 def _shown(value: float | None, form: str) -> str:

@@ -1,4 +1,4 @@
-"""``Knobs``: turn the knobs of a live system now, hear the cost later."""
+"""``Knobs``: settings of a live system, learned from late costs."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from belated import core
+from belated import core, sealed
 from belated.arrays import Floats, Ints
 from belated.core import knobs as core_knobs
+from belated.core.component import demand
 from belated.core.knobs import Expected, Proposal
-from belated.errors import BadFeatures, BadFeedback
+from belated.errors import BadFeatures, BadFeedback, SnapshotError, SpecError
 from belated.files import StrPath, write_whole
-from belated.keys import Key
-from belated.knobs import snapshot
 from belated.knobs.report import (
     MODES,
     InContext,
@@ -27,21 +26,28 @@ from belated.knobs.report import (
     past_of,
     shares_of,
 )
-from belated.knobs.settings import Setting, Settings, checked
+from belated.knobs.settings import Setting, Settings, checked, restored
 from belated.learner.events import events_of
 from belated.learner.extras import extras_of
 from belated.linear.clock import Duration
 from belated.linear.moments import Time, read_time
 from belated.linear.times import Times
-from belated.timeline import Timeline
-from belated.timeline.columns import TimesLike
 from belated.validation import checked_seed, checked_ticket, numbers
+
+if TYPE_CHECKING:
+    from belated.timeline import Timeline
+    from belated.timeline.columns import TimesLike
 
 __all__ = ["Expected", "Knobs", "Proposal"]
 
 _COUNTS = (
     *("rounds", "observed", "open", "cancelled", "late", "max_delay", "max_answered_delay"),
     *("max_unanswered_age", "max_backlog"),
+)
+_KIND = "Knobs"  # of a snapshot
+_UNREADABLE = (
+    *(ArithmeticError, AttributeError, LookupError, MemoryError, SpecError, TypeError),
+    ValueError,
 )
 _TRIES = 64  # plays that the cost of exploring is estimated from
 
@@ -52,15 +58,15 @@ class Knobs(core_knobs.Knobs):
     ``knobs`` is a dict of names and ranges: (low, high), ``bl.ranges.Log(low, high)``,
     ``bl.ranges.Int(low, high)`` or ``bl.ranges.Categories([...])``. ``start`` is today's setting,
     the middle if it is not given. ``goal`` is "min" for costs and "max" for what is to be large.
-    ``context`` says what may be known of a round before it is played: a dict of names and ranges,
-    or lists of values.
-    ``constraints`` are what settings must satisfy beside their ranges: dicts of factors by knob,
-    with ``at_most`` or ``at_least``, such as ``{"low": 1, "high": -1, "at_most": -5}``.
+    ``context`` names what may be known of a round before it is played: a dict of names and ranges,
+    or lists of values. ``constraints`` are what settings must satisfy beside their ranges: dicts of
+    factors by knob, with ``at_most`` or ``at_least``, such as ``{"low": 1, "high": -1, "at_most":
+    -5}``.
 
     It is Thompson sampling with twelve Bayesian linear models over quadratic and cosine features of
     the settings, which differ in how long they remember and in whether blocks of rounds have levels
-    of their own (see docs/knobs.md). Nothing needs tuning, and nothing depends
-    on the unit of the costs. No bound on the regret is claimed; ``bl.OnePoint`` has one.
+    of their own (see docs/knobs.md). Nothing needs tuning, and nothing depends on the unit of the
+    costs. No bound on the regret is claimed; ``bl.OnePoint`` has one.
 
     For a live system: a setting is held for ``hold`` rounds; from one setting of the learner to the
     next no knob moves by more than ``max_step`` of its range (a number, or a dict by knob; what
@@ -83,7 +89,8 @@ class Knobs(core_knobs.Knobs):
     >>> best["retries"], 100 < best["price"] < 140
     (2, True)
 
-    For one thread at a time: a call while another one is at work raises ``BusyError``.
+    Every event is one C call. While a report is made or a log is read, other calls raise
+    ``BusyError``.
     """
 
     __slots__ = ("__dict__", "__weakref__", "_times")
@@ -121,64 +128,8 @@ class Knobs(core_knobs.Knobs):
     def _begin(self, settings: Settings) -> None:
         """Take settings, having seen nothing."""
         core.warn_if_interpreted()
-        super()._begin(settings)  # type: ignore[no-untyped-call]
+        super()._begin(settings)
         self._times = Times(settings, self._tuner)
-
-    if TYPE_CHECKING:  # what the core has
-
-        def _state(self, who: str) -> tuple[dict[str, Any], dict[str, Any]]: ...
-
-        def _alone(self, who: str, work: Callable[[], Any]) -> Any: ...
-
-        def _best(self, features: Floats, ticket: int | None = None) -> Setting: ...
-
-        def _expected(self, setting: Mapping[str, Any], features: Floats) -> Expected: ...
-
-        def _follow(self, ticket: int | Key, actual: Setting) -> None: ...
-
-        def ticket(self, name: int | Key) -> int: ...
-
-        def is_open(self, ticket: int | Key) -> bool: ...
-
-        def predict(
-            self,
-            key: Key | None = None,
-            context: Mapping[str, Any] | None = None,
-            *,
-            at: Time | None = None,
-        ) -> Proposal: ...
-
-        def observe(self, ticket: int | Key, cost: float, *, at: Time | None = None) -> bool: ...
-
-        def revise(self, ticket: int | Key, cost: float, *, at: Time | None = None) -> bool: ...
-
-        def cancel(self, ticket: int | Key) -> None: ...
-
-        def tick(self, at: Time) -> None: ...
-
-        def played(self, ticket: int | Key, actual: Setting) -> None: ...
-
-        def best(self, context: Mapping[str, Any] | None = None) -> Setting: ...
-
-        def expect(
-            self, setting: Setting, context: Mapping[str, Any] | None = None
-        ) -> Expected: ...
-
-        def pause(self) -> None: ...
-
-        def revert(self) -> None: ...
-
-        def resume(self) -> None: ...
-
-        def run(
-            self,
-            timeline: Timeline | ArrayLike,
-            costs: ArrayLike,
-            *,
-            first: int = 0,
-            contexts: Sequence[Mapping[str, Any]] | None = None,
-            at: TimesLike | None = None,
-        ) -> list[Setting]: ...
 
     _memory: Any = property(lambda self: self._tuner)
     """What stores and services read of all models with times."""
@@ -187,7 +138,7 @@ class Knobs(core_knobs.Knobs):
 
     @property
     def settings(self) -> Settings:
-        """What these knobs were told."""
+        """The arguments, checked."""
         settings: Settings = self._settings
         return settings
 
@@ -228,21 +179,21 @@ class Knobs(core_knobs.Knobs):
         settings, events = self.settings, events_of(timeline, "run")
         first = checked_ticket(first)
         values = numbers(costs, "run: costs must be numbers", BadFeedback).ravel()
-        if contexts is not None and len(contexts) != values.size:
+        given = [None] * values.size if contexts is None else list(contexts)
+        if len(given) != values.size:
             raise BadFeatures(
-                f"run: contexts must have one entry for every cost, {values.size}, got "
-                f"{len(contexts)}"
+                f"run: contexts must have one entry for every cost, {values.size}, got {len(given)}"
             )
-        given = [None] * values.size if contexts is None else contexts
         rows = [settings.features(each, "run") for each in given]
         times, kind = self._times.of_events(at, events.size, "run")
+        times = np.require(times, np.float64, ("C", "ALIGNED"))
         features = np.concatenate([np.empty(0), *rows])
         return events, settings.cost(1.0) * values, first, features, times, kind
 
     # --- Reports --------------------------------------------------------------------------------
 
     def report(self) -> KnobsReport:
-        """Return counts, the best setting, what is believed in, and the comparison."""
+        """Return counts, the best setting, weights of models, and the comparison."""
         report: KnobsReport = self._alone("report", self._report)
         return report
 
@@ -280,7 +231,7 @@ class Knobs(core_knobs.Knobs):
             past=past_of(settings, tuner.history),
             contexts=tuple(
                 self._in_context(*each)
-                for each in (settings.marked(features, deviations) if is_known else ())
+                for each in (settings.typical_contexts(features, deviations) if is_known else ())
             ),
         )
 
@@ -296,8 +247,8 @@ class Knobs(core_knobs.Knobs):
         return abs(mean - at_best)
 
     def page(self, path: StrPath) -> None:
-        """Write a page: costs over time, the surface around the best, and what is believed in."""
-        from belated.knobs import page  # it needs what draws, which nobody else here does
+        """Write a page: costs over time, the surface around the best, and weights of models."""
+        from belated.knobs import page  # imports the drawing code only when it is needed
 
         page.write(path, self)
 
@@ -315,9 +266,13 @@ class Knobs(core_knobs.Knobs):
     def snapshot(self, *, secret: bytes | None = None) -> bytes:
         """Return all of it as one blob; equal knobs give equal blobs.
 
-        With a ``secret``, only those who know it can write or change one unseen.
+        With a ``secret``, a blob that was written or changed without it is refused.
         """
-        return snapshot.pack(self, secret)
+        state, keys = self._state("snapshot")
+        arrays = {name: value for name, value in state.items() if isinstance(value, np.ndarray)}
+        fields = {name: value for name, value in state.items() if name not in arrays}
+        about = {"settings": self.settings.to_dict(), "state": fields, **keys}
+        return sealed.seal(_KIND, about, arrays, secret)
 
     @classmethod
     def restore(cls, blob: bytes, *, secret: bytes | None = None) -> Self:
@@ -326,8 +281,22 @@ class Knobs(core_knobs.Knobs):
         ``secret`` is the one that ``snapshot`` was given. Raises ``SnapshotError``. What
         ``LinearModel.load`` says of later tickets holds here.
         """
+        about, arrays = sealed.unseal(_KIND, blob, None, secret)
         knobs = cls.__new__(cls)
-        snapshot.unpack(blob, secret, knobs)
+        try:
+            settings, state = restored(about["settings"]), {**arrays, **dict(about["state"])}
+            demand(len(state) == len(arrays) + len(about["state"]), "a field that is there twice")
+            knobs._begin(settings)
+            knobs._tuner.check(state)
+        except SnapshotError:
+            raise
+        except _UNREADABLE as error:
+            raise SnapshotError(f"restore: the knobs cannot be read ({error})") from error
+        has_times = state["kind_of_times"] > 0
+        demand(not (settings.counts_predictions and has_times), "the kind of times")
+        demand(has_times or not settings.needs_times or not state["tickets.rounds"], "the clock")
+        knobs._tuner.restore(state)
+        knobs._names.restore(about)
         return knobs
 
     def save(self, path: StrPath, *, secret: bytes | None = None) -> None:

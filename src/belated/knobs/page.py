@@ -1,8 +1,8 @@
-"""What knobs have found out, as one HTML page that needs nothing else."""
+"""The results of knobs as one HTML page that needs no other files."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -30,11 +30,11 @@ def write(path: StrPath, knobs: Knobs) -> None:
 
 
 def page_of(knobs: Knobs) -> Page:
-    """Return what the page says."""
+    """Return the content of the page."""
     report, settings = knobs.report(), knobs.settings
     sections = [*_over_time(report)]
     if report.expected is not None:
-        sections += [*_surface(knobs, report), *_slices(knobs, report), _beliefs(report)]
+        sections += [*_surface(knobs, report), *_slices(knobs, report), _weights(report)]
     sections.append(_settings(knobs, report))
     sections += _contexts(report)
     facts = {
@@ -54,76 +54,69 @@ def page_of(knobs: Knobs) -> Page:
 
 
 def _lead(knobs: Knobs, report: KnobsReport) -> str:
-    """Say where things stand, measured before modelled."""
-    said = []
+    """Summarise: the mode, what was measured, and what the models expect."""
+    lines = [_measured(report)]
     if report.mode == "reverted":
         is_alarmed = knobs._tuner.comparison.alarmed
         by_itself = " by itself, as the learner was worse" if is_alarmed else ""
-        said.append(f"Knobs play the start: they were reverted{by_itself}.")
+        lines.insert(0, f"Knobs play the start: they were reverted{by_itself}.")
     elif report.mode == "paused":
-        said.append("Knobs are paused, and play the last setting of the learner.")
-    said.append(_measured(report))
+        lines.insert(0, "Knobs are paused, and play the last setting of the learner.")
     if report.expected is None or report.expected_at_start is None:
-        said.append("Too few costs are in to say anything about settings.")
+        lines.append("Too few costs are in for an estimate of settings.")
     else:
-        best = ", ".join(f"{name} {_shown(value)}" for name, value in report.best.items())
         here, there = plain(report.expected, 3), plain(report.expected_at_start, 3)
-        said.append(
-            f"The best setting seems to be {best}: a round there is thought to {_verb(report)} "
-            f"{here}, and one at the start {there}. So the model says; it was not measured."
+        lines.append(
+            f"The best setting seems to be {_listed(report.best)}: a round there is expected to "
+            f"{_verb(report)} {here}, and one at the start {there}. This is an estimate of the "
+            "models; it was not measured."
         )
-    return "\n\n".join(text for text in said if text)
+    return "\n\n".join(lines)
 
 
 def _measured(report: KnobsReport) -> str:
-    """Say what the rounds say in which a coin played the start."""
-    told = report.comparison
-    if told is None:
+    """Return the result of the comparison with the start."""
+    found = report.comparison
+    if found is None:
         return (
-            "Nothing is held out, so nobody can say for sure whether the learner is better than "
-            "the start: make knobs with holdout=0.1, and a coin plays the start in every tenth "
-            "round."
+            "Nothing is held out, so the learner cannot be compared with the start: make knobs "
+            "with holdout=0.1, and a coin plays the start in every tenth round."
         )
-    if told.gain is None or told.low is None or told.high is None:
+    if found.gain is None or found.low is None or found.high is None:
         return "Too few rounds of the start and of the learner are known to compare them."
-    reach = f"{plain(told.low, 3)} to {plain(told.high, 3)}, {told.level:.0%}, at all times"
-    gain = plain(abs(told.gain), 3)
-    if told.low > 0.0:
-        return f"Measured: the learner is better than the start by {gain} a round ({reach})."
-    if told.high < 0.0:
-        return f"Measured: the learner is worse than the start by {gain} a round ({reach})."
-    return f"Measured: nobody can tell yet whether the learner beats the start ({reach})."
+    reach = f"{plain(found.low, 3)} to {plain(found.high, 3)}, {found.level:.0%}, at all times"
+    if found.low <= 0.0 <= found.high:
+        return f"Measured: it is still open whether the learner beats the start ({reach})."
+    word, gain = "better" if found.low > 0.0 else "worse", plain(abs(found.gain), 3)
+    return f"Measured: the learner is {word} than the start by {gain} a round ({reach})."
 
 
 def _numbers(report: KnobsReport) -> tuple[tuple[str, str], ...]:
-    """Return three numbers to remember."""
-    found = []
-    told = report.comparison
-    if told is not None and told.gain is not None and told.low is not None and told.low > 0.0:
-        found.append((f"+{plain(told.gain, 3)}", "better than the start a round, measured"))
+    """Return the three main numbers."""
+    result = []
+    found = report.comparison
+    if found is not None and found.gain is not None and (found.low or 0.0) > 0.0:
+        result.append((f"+{plain(found.gain, 3)}", "better than the start a round, measured"))
     if report.expected is not None and report.expected_at_start is not None:
-        gain = abs(report.expected_at_start - report.expected)
-        found.append((plain(gain, 3), "better at the best setting than at the start, modelled"))
+        gain = plain(abs(report.expected_at_start - report.expected), 3)
+        result.append((gain, "better at the best setting than at the start, modelled"))
     if report.exploring is not None:
-        found.append((plain(report.exploring, 3), "a round for trying things out, modelled"))
-    found.append((f"{report.open:,}", f"of {counted(report.rounds, 'round')} wait for their cost"))
-    return tuple(found[:3])
+        result.append((plain(report.exploring, 3), "a round for trying things out, modelled"))
+    result.append((f"{report.open:,}", f"of {counted(report.rounds, 'round')} wait for their cost"))
+    return tuple(result[:3])
 
 
 def _over_time(report: KnobsReport) -> Iterator[Section]:
-    """Show what rounds cost as time went by."""
+    """Show mean costs over time."""
     if len(report.past) < 2:
         return
     length = report.past[1].first - report.past[0].first
     series = []
-    for name, means in (
-        ("belated", [each.mean for each in report.past]),
-        ("start", [each.start_mean for each in report.past]),
-    ):
-        known = [(i, mean) for i, mean in enumerate(means) if mean is not None]
+    for name, field in (("belated", "mean"), ("start", "start_mean")):
+        known = [each for each in report.past if getattr(each, field) is not None]
         if known:
-            middles = [report.past[i].first + length / 2.0 for i, _ in known]
-            series.append(Series.of(name, middles, [mean for _, mean in known]))
+            middles = [each.first + length / 2.0 for each in known]
+            series.append(Series.of(name, middles, [getattr(each, field) for each in known]))
     if report.expected_at_start is not None:
         ends = (0.0, float(report.past[-1].first + length))
         level = (report.expected_at_start,) * 2
@@ -135,7 +128,7 @@ def _over_time(report: KnobsReport) -> Iterator[Section]:
 
 
 def _surface(knobs: Knobs, report: KnobsReport) -> Iterator[Section]:
-    """Show what is expected of two knobs, and how sure that is."""
+    """Show expected costs over two knobs, and their standard deviations."""
     if len(knobs.settings.knobs) != 2:
         return
     (left, first), (right, second) = knobs.settings.knobs.items()
@@ -144,40 +137,36 @@ def _surface(knobs: Knobs, report: KnobsReport) -> Iterator[Section]:
     heads = [_shown(value) for value in columns]
     if len(set(names)) < len(names) or len(set(heads)) < len(heads):
         return  # a range so narrow that its values look alike
-    came, _ = knobs._tuner.models.contexts()
-    cells = [[knobs._expected({left: a, right: b}, came) for b in columns] for a in rows]
-    for what, question, values, says in (
-        (
-            f"expected {_what(report)}",
-            "What is expected of settings?",
-            [tuple(cell.cost for cell in row) for row in cells],
-            f"One row per {left}, one column per {right}. The best is at "
-            + ", ".join(f"{name} {_shown(value)}" for name, value in report.best.items())
-            + ".",
-        ),
-        (
-            "standard deviation",
-            "How sure is that?",
-            [tuple(cell.uncertainty for cell in row) for row in cells],
-            "The noise of a single round is left out. It is least sure where it has hardly played, "
-            "which is where it has no reason to.",
-        ),
-    ):
-        title = f"{first_up(what)}, {left} by {right}"
-        figure = Heat(title, tuple(names), tuple(heads), tuple(values), what, log=False)
-        yield Section(question, figure, says)
+    means, _ = knobs._tuner.models.contexts()
+    cells = [[knobs._expected({left: a, right: b}, means) for b in columns] for a in rows]
+
+    def figure(label: str, field: str) -> Heat:
+        values = tuple(tuple(getattr(cell, field) for cell in row) for row in cells)
+        title = f"{first_up(label)}, {left} by {right}"
+        return Heat(title, tuple(names), tuple(heads), values, label, log=False)
+
+    yield Section(
+        "What is expected of settings?",
+        figure(f"expected {_what(report)}", "cost"),
+        f"One row per {left}, one column per {right}. The best is at {_listed(report.best)}.",
+    )
+    yield Section(
+        "How sure is that?",
+        figure("standard deviation", "uncertainty"),
+        "The noise of a single round is left out. It is largest where few rounds were played, "
+        "usually where costs are high.",
+    )
 
 
 def _slices(knobs: Knobs, report: KnobsReport) -> Iterator[Section]:
     """Show every knob with the others at the best setting."""
-    came, _ = knobs._tuner.models.contexts()
+    means, _ = knobs._tuner.models.contexts()
     for name, knob in list(knobs.settings.knobs.items())[:_CURVES]:
-        others = len(knobs.settings.knobs) > 1
         values = _values(knob, _POINTS)
-        told = [knobs._expected({**report.best, name: value}, came) for value in values]
-        y = tuple(each.cost for each in told)
-        low = tuple(each.cost - each.uncertainty for each in told)
-        high = tuple(each.cost + each.uncertainty for each in told)
+        found = [knobs._expected({**report.best, name: value}, means) for value in values]
+        y = tuple(each.cost for each in found)
+        low = tuple(each.cost - each.uncertainty for each in found)
+        high = tuple(each.cost + each.uncertainty for each in found)
         title = f"Expected {_what(report)} along {name}"
         figure: Lines | Bars
         if isinstance(knob, Categories):
@@ -185,39 +174,33 @@ def _slices(knobs: Knobs, report: KnobsReport) -> Iterator[Section]:
             figure = Bars(title, labels, (Series("expected", (), y, low, high),), _what(report))
         else:
             curve = Series("expected", tuple(map(float, values)), y, low, high)
-            marks = [
-                Series.of(
-                    mark,
-                    [float(at[name])],
-                    [knobs._expected({**report.best, name: at[name]}, came).cost],
-                )
-                for mark, at in (("best", report.best), ("start", report.start))
-            ]
+            marks = []
+            for mark, at in (("best", report.best), ("start", report.start)):
+                expected = knobs._expected({**report.best, name: at[name]}, means)
+                marks.append(Series.of(mark, [float(at[name])], [expected.cost]))
             is_log = isinstance(knob, Log)
             figure = Lines(title, name, _what(report), (curve, *marks), log_x=is_log)
+        others = len(knobs.settings.knobs) > 1
         rest = " The other knobs are at the best setting." if others else ""
         says = f"The band is one standard deviation, without the noise of a single round.{rest}"
         yield Section(f"What does {name} do?", figure, says)
 
 
-def _beliefs(report: KnobsReport) -> Section:
-    """Show which models count."""
+def _weights(report: KnobsReport) -> Section:
+    """Show the weights of models."""
     shares = {
-        **{f"remembers {name}": share for name, share in report.memories.items()},
+        **{f"remembers {n.replace('all', 'everything')}": s for n, s in report.memories.items()},
         **{f"looks at {name}": share for name, share in report.features.items()},
         "levels of their own for blocks of rounds": report.levels,
-    }
-    shares = {
-        name.replace("remembers all", "remembers everything"): s for name, s in shares.items()
     }
     group = Series("weight", (), tuple(shares.values()))
     figure = Bars("Weights of models", tuple(shares), (group,), "weight")
     says = (
         "Models that remember everything are best where nothing drifts, and levels where costs "
-        "go up and down whatever is played. Quadratics are smooth; cosines know kinks and several "
+        "go up and down for every setting. Quadratics are smooth; cosines fit kinks and several "
         "valleys."
     )
-    return Section("What does it believe in now?", figure, says)
+    return Section("Which models have weight now?", figure, says)
 
 
 def _settings(knobs: Knobs, report: KnobsReport) -> Section:
@@ -227,7 +210,7 @@ def _settings(knobs: Knobs, report: KnobsReport) -> Section:
         for name, knob in knobs.settings.knobs.items()
     )
     table = Table(("knob", "range", "start", "best"), rows)
-    says = "Ranges, and where things stand."
+    says = "Ranges, the start and the best setting."
     if knobs.settings.constraints:
         kept = "; ".join(map(words, knobs.settings.constraints))
         says += f" Settings also satisfy: {kept}."
@@ -235,22 +218,22 @@ def _settings(knobs: Knobs, report: KnobsReport) -> Section:
 
 
 def _contexts(report: KnobsReport) -> Iterator[Section]:
-    """List what seems best in which context."""
+    """List the best setting of each context."""
     if not report.contexts:
         return
     rows = tuple(
         (
             f"{each.name} {_shown(each.value)}",
             "" if each.share is None else f"{100.0 * each.share:.0f} %",
-            ", ".join(f"{name} {_shown(value)}" for name, value in each.best.items()),
+            _listed(each.best),
             _shown(each.expected),
         )
         for each in report.contexts
     )
     heads = ("context", "of the rounds", "best setting", f"expected {_what(report)}")
     says = (
-        "All else is as it was on average; of numbers, a standard deviation below their mean and "
-        "one above. What the other sections say is the mean over all contexts that came."
+        "Other parts of the context have their means; numbers are a standard deviation below and "
+        "above theirs. The other sections show means over all contexts that occurred."
     )
     yield Section("What is best in which context?", None, says, Table(heads, rows))
 
@@ -272,6 +255,10 @@ def _described(knob: Range) -> str:
 
 def _shown(value: Any) -> str:
     return plain(value, 3) if isinstance(value, float | int) else str(value)
+
+
+def _listed(setting: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {_shown(value)}" for name, value in setting.items())
 
 
 def _what(report: KnobsReport) -> str:

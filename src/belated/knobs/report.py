@@ -1,4 +1,4 @@
-"""What knobs say about themselves."""
+"""Reports of knobs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from belated.core.quadratic import WINDOWS
 from belated.knobs.settings import Setting, Settings
 
 MODES = ("learning", "paused", "reverted")
-"""What knobs do."""
+"""Modes of knobs, by their number in the core."""
 _MEMORIES = ("all", *(f"{window:,.0f} rounds" for window in WINDOWS[1:]))
 _FEATURES = ("quadratic", "cosines")
 
@@ -68,20 +68,19 @@ class InContext:
 
 @dataclass(frozen=True)
 class KnobsReport:
-    """Counts so far, the best setting and what it is thought to cost, and what is believed in.
+    """Counts, the best setting and its expected cost, and weights of models.
 
-    ``expected`` is what a round at ``best`` is thought to cost and ``expected_at_start`` the same
-    of the start, both None before there is a unit; ``noise`` is the standard deviation of a single
-    cost. Where there are contexts, all of them are means over those whose costs were heard, as one
-    setting for all of them would cost; ``contexts`` has the best setting of each. ``exploring`` is
-    how much more than the best the plays of the moment are thought to cost, or would while nothing
-    is learned, whatever ``max_step`` says. ``settled`` are tickets whose cost was that of silence,
-    or the one so far, when their deadline passed. ``max_delay`` is the larger one of
-    ``max_answered_delay``, of rounds whose cost came, and ``max_unanswered_age``, of those that are
-    open or were closed without one.
-    ``memories``, ``levels`` and ``features`` are the weights of models by how long costs count,
-    by whether blocks of rounds have levels of their own, and by what models look at. ``past`` has
-    at most 64 stretches of rounds, all of one length, and what they cost.
+    ``expected`` is the expected cost of a round at ``best`` and ``expected_at_start`` that of the
+    start, both None before there is a unit; ``noise`` is the standard deviation of a single cost.
+    With contexts, these are means over the contexts whose costs were learned; ``contexts`` has the
+    best setting of each. ``exploring`` is how much more than the best the next plays are expected
+    to cost, without the limits of ``max_step`` and ``pause``. ``settled`` counts tickets whose cost
+    was that of silence, or the provisional one, when their deadline passed. ``max_delay`` is the
+    larger one of ``max_answered_delay``, of rounds whose cost came, and ``max_unanswered_age``, of
+    rounds that are open or were closed without one. ``memories``, ``levels`` and ``features`` are
+    the weights of models by how long costs count, by whether blocks of rounds have levels of their
+    own, and by their features. ``past`` has at most 64 stretches of rounds of equal length, and
+    their mean costs.
     """
 
     rounds: int
@@ -137,11 +136,10 @@ class KnobsReport:
             f"exploring     {_shown(self.exploring):>10}   a round, noise {_shown(self.noise)}",
             f"remembers     {_most(self.memories):>10}   looks at {_most(self.features)}",
         ]
-        if self.comparison is not None:
-            told = self.comparison
+        if (found := self.comparison) is not None:
             lines.append(
-                f"gain          {_shown(told.gain):>10}   from {_shown(told.low)} to "
-                f"{_shown(told.high)}, {told.start_rounds:,} rounds of the start"
+                f"gain          {_shown(found.gain):>10}   from {_shown(found.low)} to "
+                f"{_shown(found.high)}, {found.start_rounds:,} rounds of the start"
             )
         if self.alarms:
             lines.append(f"alarms        {self.alarms:>10,}   it went back to the start by itself")
@@ -158,40 +156,30 @@ def _most(shares: dict[str, float]) -> str:
     return max(shares, key=lambda name: shares[name])
 
 
-def comparison_of(settings: Settings, told: Any) -> Comparison | None:
-    """Read the comparison off the counts of the core; None where nothing is held out."""
+def _means(settings: Settings, counts: list[int], means: list[float]) -> list[float | None]:
+    """Return mean costs, None where there are no costs."""
+    return [settings.cost(m) if n else None for n, m in zip(counts, means, strict=True)]
+
+
+def comparison_of(settings: Settings, found: Any) -> Comparison | None:
+    """Return the comparison of the core; None where nothing is held out."""
     if settings.holdout == 0.0:
         return None
-    counts = told.answers.tolist()
-    means = [
-        settings.cost(mean) if count else None
-        for count, mean in zip(counts, told.means.tolist(), strict=True)
-    ]
-    low, high = told.bounds()
-    return Comparison(
-        start_rounds=counts[1],
-        learner_rounds=counts[0],
-        start_mean=means[1],
-        learner_mean=means[0],
-        gain=told.gain if min(counts) else None,
-        low=low,
-        high=high,
-    )
+    learner, start = found.answers.tolist()
+    learner_mean, start_mean = _means(settings, [learner, start], found.means.tolist())
+    gain = found.gain if learner and start else None
+    return Comparison(start, learner, start_mean, learner_mean, gain, *found.bounds())
 
 
 def past_of(settings: Settings, history: Any) -> tuple[Stretch, ...]:
-    """Read the past, up to the last stretch of which a cost is known."""
-    length, answers = history.length, history.answers
-    used = answers.any(axis=1).nonzero()[0]
-    rows = zip(answers.tolist(), history.means.tolist(), strict=True)
-    shown = [
-        [settings.cost(mean) if count else None for count, mean in zip(*row, strict=True)]
-        for row in rows
-    ]
-    return tuple(
-        Stretch(i * length, answers[i].item(0), shown[i][0], answers[i].item(1), shown[i][1])
-        for i in range(used[-1] + 1 if used.size else 0)
-    )
+    """Return the stretches up to the last one with a cost."""
+    used = history.answers.any(axis=1).nonzero()[0]
+    stretches = []
+    for i in range(used[-1] + 1 if used.size else 0):
+        costs, start_costs = counts = history.answers[i].tolist()
+        mean, start_mean = _means(settings, counts, history.means[i].tolist())
+        stretches.append(Stretch(i * history.length, costs, mean, start_costs, start_mean))
+    return tuple(stretches)
 
 
 def shares_of(weights: Any) -> tuple[dict[str, float], float, dict[str, float]]:

@@ -1,4 +1,4 @@
-"""What knobs are told, checked."""
+"""The arguments of ``Knobs``, validated."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Settings:
     """Where the start is."""
 
     def __post_init__(self) -> None:
-        """Keep what is by name from being changed: it is what the core was told."""
+        """Make dicts read-only, since the core has copies of them."""
         for name in ("knobs", "start", "context", "max_step"):
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 
@@ -91,7 +91,7 @@ class Settings:
         }
 
     def cost(self, value: float) -> float:
-        """Return what is to be made small, or a cost as it was told."""
+        """Return a cost as the core minimises it, and the other way round."""
         return -value if self.goal == "max" else value
 
     def setting(self, places: list[float]) -> Setting:
@@ -120,56 +120,55 @@ class Settings:
             found = [knob.place(setting[name], who, name) for name, knob in self.knobs.items()]
         except SpecError as error:
             raise SpecError(f"{error}; nothing has changed") from error
-        return np.array([_rounded(place) for place in found])
+        return np.array([_rounded(place) for place in found], np.float64)
 
     def features(self, context: Any, who: str = "predict") -> Floats:
-        """Return the features of a context; 0, the middle or no value, where nothing is said."""
+        """Return the features of a context; a missing number is the middle of its range."""
         values: list[float] = []
-        told = {} if context is None else context
-        if not isinstance(told, Mapping) or not set(told) <= set(self.context):
+        given = {} if context is None else context
+        if not isinstance(given, Mapping) or not set(given) <= set(self.context):
             names = ", ".join(self.context) or "none"
             raise BadFeatures(
-                f"{who}: a context is a dict with names among: {names}; got {told}; nothing has "
+                f"{who}: a context is a dict with names among: {names}; got {given}; nothing has "
                 "changed"
             )
         for name, kind in self.context.items():
-            try:
-                place = (
-                    kind.place(told[name], who, f"{name} of the context") if name in told else 0.0
-                )
-            except SpecError as error:
-                raise BadFeatures(f"{error}; nothing has changed") from error
+            place, value = 0.0, given.get(name)
+            if name in given:
+                try:
+                    place = kind.place(value, who, f"{name} of the context")
+                except SpecError as error:
+                    raise BadFeatures(f"{error}; nothing has changed") from error
             if isinstance(kind, Categories):
-                values += [float(told.get(name) == each) for each in kind.values]
+                values += [float(value == each) for each in kind.values]
             else:
                 values.append(place)
-        return np.array(values)
+        return np.array(values, np.float64)
 
-    def marked(self, means: Floats, deviations: Floats) -> Iterator[tuple[str, Any, Any, Floats]]:
-        """Yield what to look at of the contexts that came: name, value, share, features.
+    def typical_contexts(
+        self, means: Floats, deviations: Floats
+    ) -> Iterator[tuple[str, Any, float | None, Floats]]:
+        """Yield contexts for a report: name, value, share of the rounds, features.
 
-        Of values each that came, of numbers a deviation below the mean and one above; the share is
-        that of the rounds with a value, None of a number. All else is as it was on average.
+        Categories have one context for each value that occurred. Numbers have two, a deviation
+        below and above the mean, without a share. Other features have their means.
         """
         at = 0
         for name, kind in self.context.items():
-            width = _width(kind)
-            here = slice(at, at + width)
-            for i in range(width) if isinstance(kind, Categories) else (-1.0, 1.0):
-                features = means.copy()
-                if isinstance(kind, Categories):
-                    share = float(means[at + int(i)])
-                    features[here] = np.arange(width) == i
-                    if share > 0.0:
-                        yield name, kind.values[int(i)], share, features
-                else:
-                    place = min(max(float(means[at] + i * deviations[at]), -1.0), 1.0)
+            width, features = _width(kind), means.copy()
+            if isinstance(kind, Categories):
+                for i in np.flatnonzero(means[at : at + width] > 0.0).tolist():
+                    features[at : at + width] = np.arange(width) == i
+                    yield name, kind.values[i], float(means[at + i]), features.copy()
+            else:
+                for sign in (-1.0, 1.0):
+                    place = min(max(float(means[at] + sign * deviations[at]), -1.0), 1.0)
                     features[at] = place
-                    yield name, kind.value(place), None, features
+                    yield name, kind.value(place), None, features.copy()
             at += width
 
-    def numbers(self) -> dict[str, Any]:
-        """Return what the core is told: arguments of ``core.knobs.Tuner``."""
+    def arguments(self) -> dict[str, Any]:
+        """Return the arguments of ``core.knobs.Tuner``."""
         return {
             "knobs": len(self.knobs),
             "context": self.width,
@@ -236,11 +235,11 @@ def checked(
     )
 
 
-def restored(told: Mapping[str, Any]) -> Settings:
-    """Undo ``Settings.to_dict``."""
-    arguments = dict(told)
+def restored(data: Mapping[str, Any]) -> Settings:
+    """Return the settings of ``Settings.to_dict``."""
+    arguments = dict(data)
     for name in ("knobs", "context"):
-        arguments[name] = {key: ranges.from_dict(each) for key, each in told[name].items()}
+        arguments[name] = {key: ranges.from_dict(each) for key, each in data[name].items()}
     return checked(**arguments)
 
 
@@ -262,22 +261,19 @@ def _ranges(knobs: Any) -> dict[str, Range]:
 
 
 def _start(knobs: dict[str, Range], start: Any) -> Setting:
-    """Return the setting to begin with; the middle where none is given."""
+    """Return the first setting; the middle of all ranges by default."""
     if start is None:
         return {name: knob.value(0.0) for name, knob in knobs.items()}
     if not isinstance(start, Mapping) or set(start) != set(knobs):
         raise SpecError(
             f"Knobs: start must have a value for each of {', '.join(knobs)}, got {start!r}"
         )
-    told = {
-        name: value.item() if isinstance(value := start[name], np.generic) else value
-        for name in knobs
-    }
+    found: Setting = {}
     for name, knob in knobs.items():
-        knob.place(told[name], "Knobs", f"start of {name}")
-        if isinstance(knob, Int):
-            told[name] = int(told[name])
-    return told
+        value = start[name].item() if isinstance(start[name], np.generic) else start[name]
+        knob.place(value, "Knobs", f"start of {name}")
+        found[name] = int(value) if isinstance(knob, Int) else value
+    return found
 
 
 def _wait(deadline: Any, is_length: bool) -> float | None:
@@ -326,13 +322,13 @@ def _context(context: Any) -> dict[str, Range]:
 
 
 def _is_text(name: str) -> bool:
-    """Return whether a text can be written down: half a surrogate pair cannot."""
+    """Return whether a name can be encoded: half a surrogate pair cannot."""
     return not any("\ud800" <= letter <= "\udfff" for letter in name)
 
 
-def _width(known: Range) -> int:
-    """Return how many features something known takes: one of a number, one for each of values."""
-    return known.levels if isinstance(known, Categories) else 1
+def _width(kind: Range) -> int:
+    """Return the number of features: one of a number, one for each category."""
+    return kind.levels if isinstance(kind, Categories) else 1
 
 
 def _rounded(place: float) -> float:

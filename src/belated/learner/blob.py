@@ -8,7 +8,7 @@ import numpy as np
 
 from belated import sealed
 from belated.core.component import demand
-from belated.core.player import Player
+from belated.core.learner import Player
 from belated.core.user import UserObject
 from belated.errors import BelatedError, SnapshotError
 from belated.learner.compose import numbers_kept
@@ -45,9 +45,9 @@ def pack(learner: Learner, secret: bytes | None) -> bytes:
     return sealed.seal("Learner", about, arrays, secret)
 
 
-def unpack(content: sealed.Content, spec: LearnerSpec | None, learner: Learner) -> None:
+def unpack(blob: bytes, spec: LearnerSpec | None, secret: bytes | None, learner: Learner) -> None:
     """Put what a snapshot holds into a learner, or say what is wrong with it."""
-    about, arrays = content
+    about, arrays = sealed.unseal("Learner", blob, None, secret)
     stored = _spec_of(about, sum(array.size for array in arrays.values()), spec)
     demand({"keys", *about} == _ABOUT, "the header")
     fields, saved = _fields(about)

@@ -5,29 +5,28 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from belated import bases, domains, rates, reductions, smoothing
 from belated.arrays import Floats
 from belated.core import bases as core_bases
-from belated.core import exploration as core_exploration
 from belated.core import feedback as core_feedback
-from belated.core import player as core_player
-from belated.core import portfolio as core_portfolio
+from belated.core import learner as core_learner
 from belated.core import rates as core_rates
 from belated.core import sets as core_sets
 from belated.core import tickets as core_tickets
 from belated.core import user as core_user
-from belated.core import wrappers as core_wrappers
 from belated.core.bases import records_for
 from belated.errors import SpecError
 from belated.learner.specs import LearnerSpec, Method
 from belated.reductions import Reduction, Wrapper, domain_of, exploration_radius, inner_of, rate_of
 from belated.spec import python_objects
-from belated.timeline import Timeline
 from belated.validation import checked_point
+
+if TYPE_CHECKING:
+    from belated.timeline import Timeline
 
 
 class Setting(NamedTuple):
@@ -41,7 +40,7 @@ class Setting(NamedTuple):
     chart: core_sets.Chart
     domain: core_sets.Domain
     tickets: core_tickets.Tickets
-    smoothing: core_exploration.Smoothing
+    smoothing: core_rates.Smoothing
 
 
 class Schedule(NamedTuple):
@@ -62,7 +61,7 @@ def schedule_of(spec: Reduction, timeline: Timeline) -> Schedule:
     return Schedule(*core_rates.schedule(rate, setting.smoothing, timeline.events))
 
 
-def compose(spec: Reduction | Wrapper, seed: int, strict: bool) -> core_player.Composition:
+def compose(spec: Reduction | Wrapper, seed: int, strict: bool) -> core_learner.Composition:
     """Return the player of a spec; user objects in it are copied, so learners do not share them."""
     is_thinned = isinstance(spec, reductions.Capacity) and spec.backlog is None
     reduction = inner_of(spec)
@@ -70,7 +69,7 @@ def compose(spec: Reduction | Wrapper, seed: int, strict: bool) -> core_player.C
     setting = _setting(reduction, has_baseline + is_thinned)
     base = setting.base
     feedback = _feedback(setting, seed)
-    return core_player.Composition(
+    return core_learner.Composition(
         setting.tickets,
         feedback,
         _base(setting, base),
@@ -119,7 +118,10 @@ def chart_of(domain: domains.Domain) -> core_sets.Chart:
     """Return the chart of a set."""
     if isinstance(domain, domains.Box):
         return core_sets.Scale(domain.center, domain.half_widths, *domain.bounds)
-    return core_sets.Shift(domain.origin) if any(domain.origin) else core_sets.Chart(domain.dim)
+    if not any(domain.origin):
+        return core_sets.Chart(domain.dim)
+    ones = np.ones(domain.dim)
+    return core_sets.Scale(domain.origin, ones, -math.inf * ones, math.inf * ones)
 
 
 def _set_of(domain: domains.Domain, chart: core_sets.Chart) -> core_sets.Domain:
@@ -171,7 +173,7 @@ def _base(setting: Setting, base: bases.Base | bases.UserBase) -> core_bases.Bas
     if isinstance(base, bases.Portfolio):
         # No theorem ties a portfolio that is told values, or has nobody to be tied to.
         is_tied = base.anchor is not None and not isinstance(setting.reduction, _EXPLORING)
-        return core_portfolio.Portfolio(
+        return core_bases.Portfolio(
             [_base(setting, member) for member in base.members],
             _prior(base),
             base.anchor if is_tied else None,
@@ -271,19 +273,19 @@ def _feedback(setting: Setting, seed: int) -> core_feedback.Feedback:
     raise SpecError(f"no feedback of the core is known for {reduction.kind}")
 
 
-_SMOOTHINGS: dict[type[smoothing.Smoothing], Callable[..., core_exploration.Smoothing]] = {
-    smoothing.Convex: core_exploration.ConvexSmoothing,
-    smoothing.StronglyConvex: core_exploration.StronglyConvexSmoothing,
-    smoothing.InverseRoot: core_exploration.InverseRootSmoothing,
-    smoothing.Inverse: core_exploration.InverseSmoothing,
-    smoothing.Constant: core_exploration.ConstantSmoothing,
+_SMOOTHINGS: dict[type[smoothing.Smoothing], Callable[..., core_rates.Smoothing]] = {
+    smoothing.Convex: core_rates.ConvexSmoothing,
+    smoothing.StronglyConvex: core_rates.StronglyConvexSmoothing,
+    smoothing.InverseRoot: core_rates.InverseRootSmoothing,
+    smoothing.Inverse: core_rates.InverseSmoothing,
+    smoothing.Constant: core_rates.ConstantSmoothing,
 }
 
 
-def _smoothing(reduction: Reduction, dim: int) -> core_exploration.Smoothing:
+def _smoothing(reduction: Reduction, dim: int) -> core_rates.Smoothing:
     """Return the exploration radii; without exploration these are 0."""
     if not isinstance(reduction, reductions.OnePoint | reductions.TwoPoint):
-        return core_exploration.Smoothing(0.0)
+        return core_rates.Smoothing(0.0)
     schedule, inner = reduction.schedule, exploration_radius(reduction)
     if isinstance(schedule, smoothing.Custom):
         return core_user.UserExploration(inner, schedule.function)
@@ -293,19 +295,19 @@ def _smoothing(reduction: Reduction, dim: int) -> core_exploration.Smoothing:
 
 def _wrapper(
     spec: Reduction | Wrapper, tickets: core_tickets.Tickets, column: int, seed: int
-) -> core_wrappers.Wrapper:
+) -> core_feedback.Wrapper:
     """Return what gives up on answers; ``column`` is the first of a record that is free."""
     if isinstance(spec, reductions.Skip):
-        return core_wrappers.Skip(tickets, spec.forget)
+        return core_feedback.Skip(tickets, spec.forget)
     if isinstance(spec, reductions.Deadline):
-        return core_wrappers.Deadline(tickets, spec.rounds, spec.forget)
+        return core_feedback.Deadline(tickets, spec.rounds, spec.forget)
     if not isinstance(spec, reductions.Capacity):
-        return core_wrappers.Wrapper(tickets)
+        return core_feedback.Wrapper(tickets)
     if spec.backlog is None:
         gap = reductions.thinning_gap(spec.tickets)
-        return core_wrappers.Thinning(tickets, spec.tickets, gap, column, seed)
+        return core_feedback.Thinning(tickets, spec.tickets, gap, column, seed)
     chance = reductions.coin_chance(spec.tickets, spec.backlog)
-    return core_wrappers.Coins(tickets, spec.tickets, chance, seed)
+    return core_feedback.Coins(tickets, spec.tickets, chance, seed)
 
 
 def numbers_kept(spec: LearnerSpec) -> int:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from belated.arrays import Ints
 from belated.errors import UnknownTicket
-from belated.timeline import Timeline
 from belated.validation import whole
+
+if TYPE_CHECKING:
+    from belated.timeline import Timeline
 
 
 def events_of(timeline: Timeline | ArrayLike, who: str) -> Ints:
@@ -16,6 +20,8 @@ def events_of(timeline: Timeline | ArrayLike, who: str) -> Ints:
 
     Of a timeline, answers that never came are left out.
     """
+    from belated.timeline import Timeline  # not needed for live events
+
     if not isinstance(timeline, Timeline):
         rule = f"{who}: events, t or ~t, must be whole numbers"
         events = whole(timeline, rule, UnknownTicket)

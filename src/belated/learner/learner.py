@@ -4,30 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from belated import core, sealed
-from belated.arrays import Floats, Ints
+from belated import core
 from belated.core import learner as core_learner
 from belated.core.learner import Decision
 from belated.errors import BadFeedback, SpecError
-from belated.files import StrPath, write_whole
-from belated.keys import Key
-from belated.learner import blob as snapshots
 from belated.learner.compose import compose
-from belated.learner.events import events_of
-from belated.learner.extras import extras_of
-from belated.learner.report import Certificate, Report, report_of
 from belated.learner.specs import LearnerSpec, Method, takes_functions
 from belated.reductions import Reduction, Wrapper
-from belated.timeline import Timeline
 from belated.validation import checked_seed, numbers
 
-__all__ = ["Certificate", "Decision", "Learner", "Report"]
+if TYPE_CHECKING:  # what the first event does not need is imported where it is used
+    from numpy.typing import ArrayLike, NDArray
+
+    from belated.arrays import Floats, Ints
+    from belated.files import StrPath
+    from belated.keys import Key
+    from belated.learner.report import Report
+    from belated.timeline import Timeline
+
+__all__ = ["Decision", "Learner"]
 
 
 class Learner(core_learner.Learner):
@@ -75,6 +74,7 @@ class Learner(core_learner.Learner):
         self._begin(player, spec.kind, shape, takes_functions(spec))
 
     if TYPE_CHECKING:  # what the core has
+        _keys: Any
 
         def _state(self, who: str) -> tuple[dict[str, Any], dict[str, Any]]: ...
 
@@ -127,9 +127,6 @@ class Learner(core_learner.Learner):
         """Whether answers are gradient functions."""
         return takes_functions(self._spec)
 
-    _keys: Any = property(lambda self: self._names)
-    """Keys of tickets."""
-
     @property
     def _dim(self) -> int:
         """Coordinates of the base's point."""
@@ -146,12 +143,16 @@ class Learner(core_learner.Learner):
 
     def report(self) -> Report:
         """Return counts, delays so far, the current rate, and the certificate."""
+        from belated.learner.report import report_of
+
         return report_of(self.spec, self._player)
 
     def _run_arguments(
         self, timeline: Timeline | ArrayLike, feedback: ArrayLike
     ) -> tuple[Ints, Floats]:
         """Return events and answers of a log as arrays."""
+        from belated.learner.events import events_of
+
         return events_of(timeline, "run"), self._answers(feedback)
 
     def _answers(self, feedback: ArrayLike) -> Floats:
@@ -179,7 +180,9 @@ class Learner(core_learner.Learner):
 
         With a ``secret``, only those who know it can write or change one unseen.
         """
-        return snapshots.pack(self, secret)
+        from belated.learner.blob import pack
+
+        return pack(self, secret)
 
     @classmethod
     def restore(
@@ -206,13 +209,16 @@ class Learner(core_learner.Learner):
         ...
         belated.errors.UnknownTicket: no open ticket has the key 'order-120'; nothing has changed
         """
-        content = sealed.unseal("Learner", blob, None, secret)
+        from belated.learner.blob import unpack
+
         learner = cls.__new__(cls)
-        snapshots.unpack(content, spec, learner)
+        unpack(blob, spec, secret, learner)
         return learner
 
     def save(self, path: StrPath, *, secret: bytes | None = None) -> None:
         """Write a snapshot to a file as a whole, or leave the file as it was."""
+        from belated.files import write_whole
+
         write_whole(path, self.snapshot(secret=secret))
 
     @classmethod
@@ -223,10 +229,13 @@ class Learner(core_learner.Learner):
 
         Arguments, checks and what becomes of later tickets are those of ``restore``.
         """
-        return cls.restore(Path(path).read_bytes(), spec, secret=secret)
+        with open(path, "rb") as file:
+            return cls.restore(file.read(), spec, secret=secret)
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...], Any]:
         """Pickle and copy by snapshot, and what subclasses add."""
+        from belated.learner.extras import extras_of
+
         spec = self.spec if self._has_user_parts else None
         return type(self).restore, (self.snapshot(), spec), extras_of(self, Learner)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from belated.arrays import Ints
 from belated.errors import BadKey, UnknownTicket
-from belated.learner.keys import Key, Keys
+from belated.keys import Key
 from belated.missing import is_missing
 from belated.validation import checked_ticket, whole
 
@@ -34,12 +34,14 @@ class Named(NamedTuple):
         return f"{who}: position {place}{named}"
 
 
-def named(given: Any, keys: Keys, who: str) -> Named:
+def named(given: Any, keys: Any, who: str) -> Named:
     """Return the tickets of a list of keys and tickets, each as a single verb takes it.
 
-    >>> keys = Keys([("order-120", 7)])
-    >>> named(["order-120", 3], keys, "observe_many").tickets.tolist()
-    [7, 3]
+    >>> import belated as bl
+    >>> model = bl.LinearModel()
+    >>> ticket = model.predict([1.0], key="order-120").ticket
+    >>> named(["order-120", 3], model._names, "observe_many").tickets.tolist()
+    [0, 3]
     """
     if hasattr(given, "to_pylist"):  # a column of pyarrow
         given = given.to_pylist()
@@ -58,12 +60,12 @@ def named(given: Any, keys: Keys, who: str) -> Named:
     return Named(np.array(_tickets(names, keys, who), dtype=np.int64), names)
 
 
-def _tickets(names: list[Any], keys: Keys, who: str) -> list[int]:
+def _tickets(names: list[Any], keys: Any, who: str) -> list[int]:
     types = set(map(type, names))
     if types == _TEXTS:
-        found = list(map(keys.tickets.get, names))
+        found = list(map(keys.known.get, names))
         if None not in found:  # as nearly always
-            return found  # type: ignore[return-value]
+            return found
     _refuse_missing(names, who)
     numbers = []
     for place, name in enumerate(names):

@@ -1,4 +1,4 @@
-"""Durations as users give them, as the numbers that the kernels take."""
+"""Durations as users give them, as the numbers that the core takes."""
 
 from __future__ import annotations
 

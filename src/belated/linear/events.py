@@ -4,82 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from belated.arrays import Floats, Ints
 from belated.errors import AlreadyObserved, BadFeedback, UnknownTicket
-from belated.linear.order import in_sets
 from belated.refusals import out_of_turn
 from belated.validation import numbers
-
-
-class Log(NamedTuple):
-    """Events, t for the prediction of ticket t and ~t for its label, and what belongs to them.
-
-    ``labels`` and ``weights`` begin with those of ticket ``first``; ``times`` are of events, or one
-    of all.
-    """
-
-    events: Ints
-    labels: Floats
-    weights: Floats
-    first: int
-    times: Floats
-
-    @property
-    def begun(self) -> int:
-        """The place of the first prediction."""
-        return int(np.argmax(self.events >= 0))
-
-    @property
-    def ended(self) -> int:
-        """The place behind the last prediction."""
-        return self.events.size - int(np.argmax(self.events[::-1] >= 0))
-
-    def sorted_in_sets(self) -> Log:
-        """Return the log with labels between two predictions in the order of their set.
-
-        Times stay where they are, so that clocks go as before.
-        """
-        times = self.times
-        if times.size > 1:
-            times = np.where(self.events < 0, np.fmax.accumulate(times), times)
-        return self._replace(events=in_sets(self.events), times=times)
-
-    def part(self, begin: int, end: int, size: int) -> Log:
-        """Return about so many events, the last of them a prediction, as the one before ``end``."""
-        stop = min(begin + size, end)
-        stop += int(np.argmax(self.events[stop - 1 : end] >= 0))
-        times = self.times[begin:stop] if self.times.size > 1 else self.times
-        return self._replace(events=self.events[begin:stop], times=times)
-
-
-def runs_with_deadlines(
-    log: Log, begin: int, spans: Floats, older: tuple[Ints, Floats], clock: float
-) -> list[tuple[int, int]]:
-    """Return where runs of labels begin and end in which an open ticket may be due.
-
-    ``spans`` are the deadlines of tickets from ``begin`` on, or one of all; ``older`` are tickets
-    that are open, and when they are due.
-    """
-    events, at = log.events, np.fmax.accumulate(np.append(clock, log.times))[1:]
-    asked = np.flatnonzero(events >= 0)
-    tickets = np.append(older[0], events[asked])
-    due = np.append(older[1], at[asked] + (spans if spans.size == 1 else spans[: asked.size]))
-    told = np.flatnonzero(events < 0)
-    by_ticket = told[np.argsort(~events[told], kind="stable")]
-    place = np.searchsorted(~events[by_ticket], tickets)
-    known = np.append(~events[by_ticket], -1)[place] == tickets
-    told_at = np.where(known, np.append(by_ticket, 0)[place], events.size)
-    passed = np.searchsorted(at, due, side="right")  # the first event at a later time
-    is_label = np.append(events < 0, False)[passed]
-    begins = np.append(asked, events.size)[np.searchsorted(asked, passed) - 1] + 1
-    inside = (passed > asked[0]) & (passed < asked[-1])
-    found = np.unique(begins[is_label & inside & (told_at >= begins)])
-    return [(int(run), int(asked[np.searchsorted(asked, run)])) for run in found]
 
 
 def check_predictions(events: Ints, rounds: int, rows: int) -> int:

@@ -3,16 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-import numpy as np
-
-from belated.kernels.jit import source_of
-from belated.kernels.linear import layout as lm
-from belated.kernels.linear.losses import LOSSES
 from belated.linear.features import Features, Interactions
-from belated.linear.memory import ModelMemory
-
-_SHOWN = LOSSES.choices("shown")
 
 
 @dataclass(frozen=True)
@@ -54,21 +47,15 @@ def names_of(features: Features, interactions: Interactions) -> list[str]:
     return [*shown.values(), *(" * ".join(shown[name] for name in group) for group in together)]
 
 
-def explained(memory: ModelMemory, loss: int, names: list[str], value: float) -> Explanation:
-    """Read the parts of a prediction off the row that ``peek`` has just left behind the pool."""
-    pairs = memory.next_row(len(names))
-    weights = memory.weights(pairs[:, 0].astype(np.int64))
-    amounts = (weights * pairs[:, 1]).tolist()
-    constant = float(memory.f[lm.BASE]) + sum(amounts[len(names) :])
+def explained(linear: Any, names: list[str], value: float) -> Explanation:
+    """Read the parts of a prediction off the row that the core has just looked at."""
+    indices, values = linear.experts.peeked_entries()
+    amounts = (linear.experts.weights(indices) * values).tolist()
+    constant = linear.labels.base + sum(amounts[len(names) :])
     parts: dict[str, float] = {}
     for name, amount in zip(names, amounts, strict=False):
         parts[name] = parts.get(name, 0.0) + amount
     ordered = dict(sorted(parts.items(), key=lambda part: -abs(part[1])))
     total = constant + sum(parts.values())
-    moved = _moved(memory, loss, total)
+    moved = linear.correction(total)
     return Explanation(value, constant, ordered, total + moved, moved)
-
-
-def _moved(memory: ModelMemory, loss: int, total: float) -> float:
-    """Return by how much a prediction is moved for labels that are still out; see ``censoring``."""
-    return float(source_of(_SHOWN[loss])((loss,), memory.f, total)) - total

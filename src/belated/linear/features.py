@@ -1,7 +1,7 @@
 """From names and values to coordinates: the hashing trick.
 
 A number named ``name`` has the coordinate hash(name); a string has hash(name, separator, string)
-and the value 1. The hash is XXH3 with 64 bits and seed 0 (https://xxhash.com), of UTF-8 text,
+and the value 1. The hash is XXH64 with seed 0 (https://xxhash.com), of UTF-8 text,
 modulo 2^bits; see ``core.hashing``, which has all that one row needs.
 """
 
@@ -37,11 +37,11 @@ class Hasher(hashing.Hasher):
 
     >>> hasher = Hasher(bits=10, interactions=[("origin", "hour")])
     >>> hasher.row({"origin": "JFK", "hour": 17, "tail": None})
-    (array([597, 596, 599]), array([ 1., 17., 17.]))
+    (array([809, 597, 525]), array([ 1., 17., 17.]))
     >>> hasher.coordinate(("origin", "JFK")), hasher.coordinate("hour")
-    (597, 596)
+    (809, 597)
     >>> hasher.coordinate(("origin", "JFK"), "hour")
-    599
+    525
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Hasher(hashing.Hasher):
         None and masked values are missing. NaN is refused, or with ``nan="skip"`` missing too.
 
         >>> Hasher(bits=10).table({"origin": ["JFK", None], "hour": [17, 18]})
-        Rows(indptr=array([0, 2, 3]), indices=array([597, 596, 596]), values=array([ 1., 17., 18.]))
+        Rows(indptr=array([0, 2, 3]), indices=array([809, 597, 597]), values=array([ 1., 17., 18.]))
         """
         parts = {name: _Column(self, name, values, nan) for name, values in columns.items()}
         lengths = {column.present.size for column in parts.values()}

@@ -1,4 +1,4 @@
-"""Features as users give them, as the indices and values that the kernels take."""
+"""Features as users give them, as the indices and values that the core takes."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from belated.arrays import Floats, Ints
 from belated.errors import BadFeatures
-from belated.kernels.linear import entries
-from belated.kernels.linear import layout as lm
+from belated.limits import HUGE_VALUE
 from belated.linear.features import Features, Hasher
 from belated.linear.rows import Rows, from_arrays, from_dense
 from belated.linear.settings import Settings
 from belated.validation import numbers, whole
 
-_FLOAT, _INT = np.dtype(np.float64), np.dtype(np.int64)
+_FLOAT = np.dtype(np.float64)
 
 Row = Features | tuple[ArrayLike, ArrayLike] | ArrayLike
 Many = tuple[ArrayLike, ArrayLike, ArrayLike] | NDArray[Any] | Sequence[Row]
@@ -28,35 +27,15 @@ Entries = tuple[Ints, Floats, int]
 class GivenRows:
     """What turns rows into entries, or says what is wrong with them."""
 
-    __slots__ = ("_bad_entry", "_coordinates", "_positions", "hasher")
+    __slots__ = ("_coordinates", "_positions", "hasher")
 
     def __init__(self, settings: Settings) -> None:
         self._coordinates = 1 << settings.bits
-        self._bad_entry = entries.bad_entry()
         self._positions: Ints = np.arange(64, dtype=np.int64)
         self.hasher = Hasher(settings.bits, settings.interactions, settings.columns)
 
-    def quick(self, features: Any) -> Entries:
-        """Return the entries of a row, arrays as they are where that may be good enough."""
-        if features.__class__ is tuple and len(features) == 2:
-            indices, values = features
-            if (
-                indices.__class__ is np.ndarray
-                and values.__class__ is np.ndarray
-                and indices.shape == values.shape
-            ):  # the entries themselves refuse other types and ranks
-                return indices, values, indices.size
-        elif (
-            features.__class__ is np.ndarray
-            and features.dtype is _FLOAT
-            and features.ndim == 1
-            and len(features) <= len(self._positions)
-        ):
-            return self._positions, features, len(features)
-        return self.row(features)
-
     def row(self, features: Any) -> Entries:
-        """Return the entries of a row, as the kernels take them."""
+        """Return the entries of a row."""
         if features.__class__ is np.ndarray and features.dtype is _FLOAT and features.flags.carray:
             values = features
         elif isinstance(features, Mapping):
@@ -83,25 +62,23 @@ class GivenRows:
             sparse = from_dense(given, who)
         else:
             sparse = self._listed(given, who)
-        place = self._bad_entry(self._coordinates, sparse.indices, sparse.values)
-        if place >= 0:
+        indices, values = sparse.indices, sparse.values
+        if not (  # without arrays as long as all rows; NaN is in no range
+            0 <= indices.min(initial=0) <= indices.max(initial=0) < self._coordinates
+            and values.min(initial=0.0) >= -HUGE_VALUE
+            and values.max(initial=0.0) <= HUGE_VALUE
+        ):
+            good = (indices >= 0) & (indices < self._coordinates) & (np.abs(values) <= HUGE_VALUE)
+            place = int(np.argmin(good))
             row = int(np.searchsorted(sparse.indptr, place, side="right")) - 1
             index, value = sparse.indices[place], sparse.values[place]
             raise BadFeatures(f"{who}: row {row}: {self._why(int(index), float(value))}")
         return sparse
 
-    def is_bad(self, row: Entries) -> bool:
-        """Tell whether the kernels refuse a row for one of its entries."""
-        indices, values, count = row
-        return bool(self._bad_entry(self._coordinates, indices[:count], values[:count]) >= 0)
-
-    def refusal(self, features: Row, row: Entries, who: str) -> BadFeatures:
-        """Return what is wrong with a row that the kernels refused."""
-        indices, values, count = row
-        place = self._bad_entry(self._coordinates, indices[:count], values[:count])
-        why = self._why(int(indices[place]), float(values[place]))
-        name = self._name(features, float(values[place])) or f"entry {place}"
-        return BadFeatures(f"{who}: {name}: {why}; nothing has changed")
+    def refusal(self, features: Row, place: int, index: int, value: float, who: str) -> BadFeatures:
+        """Return what is wrong with an entry of a row."""
+        name = self._name(features, value) or f"entry {place}"
+        return BadFeatures(f"{who}: {name}: {self._why(index, value)}; nothing has changed")
 
     def _listed(self, given: Any, who: str) -> Rows:
         """Return the rows of a list."""
@@ -133,7 +110,7 @@ class GivenRows:
                 "modulo 2^bits"
             )
         if np.isfinite(value):
-            return f"value {value!r} is too large to compute with ({lm.HUGE_VALUE:g}); rescale it"
+            return f"value {value!r} is too large to compute with ({HUGE_VALUE:g}); rescale it"
         return f"value {value!r} is not finite; leave the feature out where it is not known"
 
     def _name(self, features: Row, value: float) -> str | None:

@@ -1,8 +1,7 @@
 """The losses of linear models: what each is called, what it takes, and what it says.
 
 Everything that people read or choose from is made of this table, which is light to import. What a
-loss computes stands under the same name in ``belated.kernels.linear.losses`` (one label at a time)
-and in ``belated.linear.values`` (many predictions at once).
+loss computes stands in ``belated.core.label_losses``.
 
 >>> LOSSES["hinge"].labels.words, LOSSES["quantile"].parameter
 ('-1 or 1', 'quantile')
@@ -14,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from belated.errors import SpecError
-from belated.kernels.linear.layout import HUGE_LABEL
+from belated.limits import HUGE_LABEL
 
 Loss = Literal["squared", "absolute", "quantile", "huber", "logistic", "hinge", "poisson"]
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 from datetime import UTC, date, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,9 @@ from numpy.typing import NDArray
 from belated.arrays import Floats
 from belated.errors import ClockError, TimelineError
 from belated.missing import is_missing
-from belated.timeline.columns import TimesLike, read_column
+
+if TYPE_CHECKING:
+    from belated.timeline.columns import TimesLike
 
 Time = float | str | date | np.datetime64
 """A number in a unit of the user's, a date (with a time), or one as an ISO 8601 text."""
@@ -108,24 +110,29 @@ def read_times(at: TimesLike, who: str) -> tuple[Floats, int, float]:
 
     The kind is 0 where there is none at all. Times with and without a time zone are refused.
     """
-    array = at if hasattr(at, "dtype") else np.asarray(at)
+    try:
+        array = at if hasattr(at, "dtype") and not isinstance(at, np.generic) else np.asarray(at)
+    except ValueError:  # lists of several lengths
+        raise ClockError(f"{who}: times must be a column, got {at!r}") from None
     if _kind_of(array) in _NO_TIMES:  # one by one, as some or all may be missing
         return _of_objects(np.array([*getattr(array, "flat", array)], dtype=object), who)
     if not isinstance(array, np.ndarray):  # of pandas or polars, whose dates may have a zone
         try:
+            from belated.timeline.columns import read_column  # not needed for live events
+
             column = read_column(at, f"{who}: at")
         except TimelineError:
             array = np.array(list(at), dtype=object)
         else:
             array, missing, is_aware = column.values, column.missing, column.aware
-            return _of_array(np.where(missing, _NOTHING[array.dtype.kind], array), who, is_aware)
+            nothing = np.array("NaT", array.dtype) if array.dtype.kind == "M" else math.nan
+            return _of_array(np.where(missing, nothing, array), who, is_aware)
     if array.dtype.kind in "fiuM":
         return _of_array(array, who, False)
     return _of_objects(array, who)
 
 
 _NO_TIMES = frozenset("bcm")  # kinds of dtypes: truth values, complex numbers and durations
-_NOTHING: dict[str, Any] = {"f": math.nan, "i": math.nan, "M": np.datetime64("NaT")}
 
 
 def as_text(moment: Moment) -> str:
@@ -174,7 +181,7 @@ def _of_array(array: NDArray[Any], who: str, is_aware: bool) -> tuple[Floats, in
         times = np.full(array.shape, math.nan)
         times[is_there] = _in_range(array[is_there], who)
         return times, (AWARE if is_aware else NAIVE) if is_there.any() else 0, -math.inf
-    times = np.ascontiguousarray(array, dtype=np.float64)
+    times = np.array(array, dtype=np.float64, order="C")  # of our own, as gaps are filled in it
     if np.isinf(times).any():
         raise ClockError(f"{who}: times are finite numbers or datetimes")
     is_there = ~np.isnan(times)

@@ -7,8 +7,6 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from belated.linear.memory import ModelMemory
-
 NAMES = ("1/64", "1/16", "1/4", "1", "coin", "mean")
 """The experts: four scales, the coin, and the mean of what 1/4 has learned."""
 
@@ -108,15 +106,16 @@ class LinearReport:
         )
 
 
-def report_of(loss: str, memory: ModelMemory) -> LinearReport:
-    """Read the report off the memory of a model."""
+def report_of(loss: str, linear: Any) -> LinearReport:
+    """Read the report off a model of the core."""
+    shares, scored = linear.experts.mixture.shares.tolist(), linear.scored
     return LinearReport(
-        **memory.label_counts(),
+        **linear.counts(),
         loss=loss,
-        mean_loss=memory.mean_loss,
-        experts=dict(zip(NAMES, memory.shares, strict=True)),
+        mean_loss=linear.lost / scored if scored > 0.0 else None,
+        experts=dict(zip(NAMES, shares, strict=True)),
         by_label=tuple(
             LabelDelays(label, int(count), total / count, int(largest))
-            for label, count, total, largest in sorted(memory.kinds().tolist())
+            for label, count, total, largest in sorted(linear.kinds.rows())
         ),
     )

@@ -10,12 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from belated.arrays import Code, Floats
+from belated.core import label_losses
 from belated.errors import LogError, SpecError
-from belated.kernels.linear import layout as lm
-from belated.kernels.linear import losses as leaves
-from belated.kernels.memory import Memory
-from belated.kernels.slots import ints as N
+from belated.limits import HUGE_LABEL
 from belated.linear.clock import LONGEST_WAIT, Duration, has_unit, predictions_of, span_of
 from belated.linear.features import Interactions, checked_interactions
 from belated.linear.losses import LOSSES, Loss, named
@@ -30,8 +27,6 @@ Late = Literal["drop", "learn"]
 MOST_BITS = 30
 LEAST_WAIT = 1_000
 """Later predictions that the adaptive rule waits for at least."""
-WORK = 64
-"""Entries of a row for which there is room at the start."""
 
 
 @dataclass(frozen=True)
@@ -60,21 +55,6 @@ class Settings:
     """What the columns of a log become; None: features are as they are given."""
 
     @property
-    def kind(self) -> int:
-        """The loss as the kernels know it."""
-        return leaves.LOSSES.code(self.loss)
-
-    @property
-    def code(self) -> Code:
-        """All that kernels are compiled for."""
-        return (self.kind, int(self.silence is not None), int(self.deadline is not None))
-
-    @property
-    def expects_positives(self) -> bool:
-        """Whether the base counts corrections that are still to come."""
-        return self.silence is not None and self.loss == "logistic"
-
-    @property
     def longest_wait(self) -> int | None:
         """The fixed number of predictions that a ticket waits for; None where there is none."""
         return self.wait["predictions"] if isinstance(self.wait, dict) else None
@@ -84,33 +64,40 @@ class Settings:
         """What labels must be, in words."""
         return LOSSES[self.loss].labels.words
 
-    def header(self) -> Floats:
-        """Return parameters and sums of a model that has seen nothing."""
-        f = np.zeros(lm.HEADER)
-        f[lm.TAU], f[lm.DELTA], f[lm.L1], f[lm.L2] = self.quantile, self.delta, self.l1, self.l2
-        f[lm.SHARE : lm.SHARE + lm.EXPERTS] = 1.0 / lm.EXPERTS
-        f[lm.SILENCE] = 0.0 if self.silence is None else self.silence
-        f[lm.DEADLINE] = math.inf if self.deadline is None else self.deadline
-        f[lm.CLOCK] = -math.inf
-        f[lm.SHRINKAGE], f[lm.SINCE], f[lm.NEXT_UPDATE] = 1.0, math.inf, math.inf
-        return f
+    def loss_of_labels(self) -> Any:
+        """Return what computes the loss; see ``core.label_losses``."""
+        make = _LOSSES[self.loss]
+        parameter = LOSSES[self.loss].parameter
+        return make() if parameter is None else make(getattr(self, parameter))
 
-    def fresh(self) -> Memory:
-        """Return the memory of a model that has seen nothing, but for its coordinates."""
-        numbers = {
-            N.COORDINATES: 1 << self.bits,
-            N.INTERCEPT: int(self.intercept),
-            N.KEEP: lm.KEEP,
-            N.LEARNS_LATE: int(self.late == "learn"),
-            N.MOST_OPEN: self.max_open or 0,
+    def numbers(self) -> dict[str, Any]:
+        """Return what the core is told."""
+        return {
+            "loss": self.loss_of_labels(),
+            "coordinates": 1 << self.bits,
+            "intercept": self.intercept,
+            "l1": self.l1,
+            "l2": self.l2,
+            "silence": self.silence,
+            "deadline": self.deadline,
+            "learns_late": self.late == "learn",
+            "most_open": self.max_open,
+            # A deadline says how long to wait.
+            "by_ages": self.wait == "adaptive" and self.deadline is None,
+            "least_wait": LEAST_WAIT,
+            "wait": self.longest_wait,
         }
-        if self.wait == "adaptive" and self.deadline is None:  # which says how long to wait
-            numbers |= {N.GIVES_UP: lm.BY_AGES, N.LEAST: LEAST_WAIT}
-        elif self.longest_wait is not None:
-            numbers |= {N.GIVES_UP: lm.AFTER, N.PATIENCE: self.longest_wait**2}
-        return Memory.fresh(
-            np.append(self.header(), np.zeros(lm.OF_ROW + lm.OF_ENTRY * WORK)), numbers
-        )
+
+
+_LOSSES: dict[str, Any] = {
+    "squared": label_losses.Squared,
+    "absolute": label_losses.Absolute,
+    "quantile": label_losses.Quantile,
+    "huber": label_losses.Huber,
+    "logistic": label_losses.Logistic,
+    "hinge": label_losses.Hinge,
+    "poisson": label_losses.Poisson,
+}
 
 
 def checked(
@@ -138,11 +125,11 @@ def checked(
     if not 0.0 < level < 1.0:
         raise _wrong("quantile must be between 0 and 1", quantile)
     bend = _number("delta", delta)
-    if not 0.0 < bend <= lm.HUGE_LABEL:
+    if not 0.0 < bend <= HUGE_LABEL:
         raise _wrong("delta must be positive", delta)
     penalties = {"l1": _number("l1", l1), "l2": _number("l2", l2)}
     for name, penalty in penalties.items():
-        if not 0.0 <= penalty <= lm.HUGE_LABEL:
+        if not 0.0 <= penalty <= HUGE_LABEL:
             raise _wrong(f"{name} must be at least 0", penalty)
     if not isinstance(intercept, bool | np.bool_):
         raise _wrong("intercept must be True or False", intercept)

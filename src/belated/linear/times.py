@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,7 +22,9 @@ from belated.linear.clock import (
 from belated.linear.events import vector
 from belated.linear.moments import AFTER, AWARE, FIRST, NAIVE, NUMBERS, Moment, as_text, read_times
 from belated.missing import is_missing
-from belated.timeline.columns import TimesLike
+
+if TYPE_CHECKING:
+    from belated.timeline.columns import TimesLike
 
 NEVER = math.nan
 """No time, or no deadline of its own."""
@@ -72,7 +74,7 @@ class Clocked(Protocol):
 
 
 class Times:
-    """Times as the kernels take them; what does not fit to earlier ones is refused."""
+    """Times as the core takes them; what does not fit to earlier ones is refused."""
 
     __slots__ = ("_memory", "_settings")
 

@@ -170,7 +170,8 @@ def moments_of(parts: Mapping[str, Ints]) -> tuple[Ints, Bools]:
     wrong |= (month < 1) | (month > 12) | (day < 1) | (year < 1678) | (year > 2261)
     month, year = np.where(wrong, 1, month), np.where(wrong, 1970, year)
     months = ((year - 1970) * 12 + month - 1).astype(np.int64).view("datetime64[M]")
-    first, then = (each.astype("datetime64[D]").astype(np.int64) for each in (months, months + 1))
+    following = months + np.timedelta64(1, "M")
+    first, then = (each.astype("datetime64[D]").astype(np.int64) for each in (months, following))
     wrong |= day > then - first
     seconds = hour * 3600 + parts["M"] * 60 + parts["S"] - parts["z"]
     values = (first + day - 1) * DAY + seconds * SECOND + parts["f"]

@@ -10,68 +10,16 @@ optimization", JMLR 2011.
 
 from __future__ import annotations
 
-import functools
-import math
 from collections.abc import Callable
 
 import numpy as np
 
 from belated.arrays import Floats, Ints
-from belated.kernels.jit import entry
-from belated.kernels.linear.losses import link, slope
-from belated.kernels.stamps import stamp
+from belated.core.linear import Replay, run_ada_grad
 from belated.linear import LinearModel, Rows
 
-_FLOATS, _INTS = "float64[::1]", "int64[::1]"
-_SIGNATURE = (
-    f"void({_FLOATS}, {_FLOATS}, {_FLOATS}, float64, {_INTS}, {_INTS}, {_INTS}, {_FLOATS}, "
-    f"{_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS})"
-)
 CHUNK = 250_000
 """Events between two chances to interrupt."""
-
-Loop = Callable[..., None]
-
-
-@functools.cache
-def _loop(kind: int) -> Loop:
-    """Return the compiled loop over events, for one loss; the last coordinate is the bias."""
-    code = (kind, stamp(link.__module__))
-
-    def ada_grad(
-        f: Floats,
-        weights: Floats,
-        sums: Floats,
-        scale: float,
-        events: Ints,
-        indptr: Ints,
-        indices: Ints,
-        values: Floats,
-        labels: Floats,
-        counts: Floats,
-        margins: Floats,
-        out: Floats,
-    ) -> None:
-        bias = weights.size - 1
-        for event in events:
-            t = event if event >= 0 else ~event
-            begin, end = indptr[t], indptr[t + 1]
-            if event >= 0:
-                margin = weights[bias]
-                for j in range(begin, end):
-                    margin += weights[indices[j]] * values[j]
-                margins[t] = margin
-                out[t] = link(code, margin)
-                continue
-            g = counts[t] * slope(code, f, margins[t], labels[t])
-            for j in range(begin, end + 1):
-                i = indices[j] if j < end else bias
-                part = g * values[j] if j < end else g
-                sums[i] += part * part
-                if sums[i] > 0.0:
-                    weights[i] -= scale * part / math.sqrt(sums[i])
-
-    return entry(ada_grad, _SIGNATURE)
 
 
 def ada_grad(
@@ -84,16 +32,17 @@ def ada_grad(
     progress: Callable[[int], None],
 ) -> Floats:
     """Return what AdaGrad predicts, by ticket; loss and size are those of ``model``."""
-    f = model.settings.header()
+    loss = model.settings.loss_of_labels()
     size = (1 << model.settings.bits) + 1
     weights, sums = np.zeros(size), np.zeros(size)
-    margins, out = np.zeros(len(labels)), np.zeros(len(labels))
-    loop = _loop(model.settings.kind)
+    none = np.zeros(1)
+    log = Replay(model._linear, events, rows, labels, counts, 0, none, none)
     for start in range(0, len(events), CHUNK):
-        part = np.ascontiguousarray(events[start : start + CHUNK])
-        loop(f, weights, sums, scale, part, *rows, labels, counts, margins, out)
-        progress(start + len(part))
-    return out
+        end = min(start + CHUNK, len(events))
+        run_ada_grad(loss, scale, log, weights, sums, start, end)
+        progress(end)
+    found: Floats = log.predictions
+    return found
 
 
 def in_units(rows: Rows, bits: int) -> Rows:

@@ -94,7 +94,6 @@ class Replayer:
 
     def run(self) -> Iterator[Contender]:
         """Yield every contender."""
-        self._compile()
         task = self.task
         yield from self.pair()
         yield self._waiting()
@@ -124,15 +123,6 @@ class Replayer:
             yield self._linear(OURS, about, self.ours, task.spoken, task.spoken_at, task.keys)
         about = "the same model, if every label came right after its prediction: not possible"
         yield self._linear(AT_ONCE, about, task.how.model(), task.at_once)
-
-    def _compile(self) -> None:
-        """Run one event, so that nobody's seconds count what is compiled or loaded for it."""
-        one = self.task.events[:1]
-        self.task.how.model().replay(self.task.rows, self.task.labels, one)
-        if self.task.how.silence is not None:
-            at = self.task.spoken_at[:1]
-            self.task.how.listening().replay(self.task.rows, self.task.labels, one, at=at)
-        self._ada_grad(self.task.rows, one, 1.0, lambda done: None)
 
     def _waiting(self) -> Contender:
         """Run the model that waits: for so many predictions, or with silence for the deadline."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from belated.arrays import Array, Floats
 from belated.errors import LogError
-from belated.kernels.linear.layout import HUGE_LABEL
+from belated.limits import HUGE_LABEL
 from belated.linear import LinearModel
 from belated.linear.losses import BINARY, LOSSES, Loss, named
 from belated.linear.settings import Wait

@@ -58,7 +58,7 @@ def columns(replay: Replay) -> dict[str, Array]:
 def _came(times: Array, answered: Array) -> Array:
     """Return when answers came, with gaps where none did."""
     if times.dtype.kind == "M":
-        return np.where(answered, times, np.datetime64("NaT"))
+        return np.where(answered, times, np.array("NaT", times.dtype))
     return np.where(answered, times.astype(np.float64), np.nan)
 
 

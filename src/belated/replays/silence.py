@@ -173,7 +173,7 @@ def _gapped(log: Log, heard_by: Bools) -> Array:
     """Return answers with gaps where none came in time."""
     if log.observed_at.dtype.kind == "i":
         return log.observed_at
-    nothing: Any = np.datetime64("NaT") if log.is_calendar else np.nan
+    nothing: Any = np.array("NaT", log.observed_at.dtype) if log.is_calendar else np.nan
     return np.where(heard_by, log.observed_at, nothing)
 
 

@@ -270,7 +270,7 @@ class DelayedVAW(rival_matrices.Regression):
         model._take(told)
         model._model.check(state)
         model._model.restore(state)
-        model._names.restore(about)
+        model._keys.restore(about)
         return model
 
     def save(self, path: StrPath, *, secret: bytes | None = None) -> None:

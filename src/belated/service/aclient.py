@@ -165,7 +165,7 @@ class AsyncClient:
         return True
 
     async def ready(self) -> bool:
-        """Tell whether all models are recovered and compiled; it is asked once."""
+        """Tell whether all models are recovered; it is asked once."""
         try:
             await self.send(asking.ready())
         except ServiceError:

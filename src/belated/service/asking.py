@@ -29,7 +29,7 @@ Named = str | tuple[str, str]
 
 SIZE = 500
 """Items of a request, where there are more."""
-_COMPILING = 300.0  # seconds, where kernels may have to be compiled, or a log is walked through
+_LONG = 300.0  # seconds, where a log may be walked through
 
 
 class Predicted(NamedTuple):
@@ -146,7 +146,7 @@ def models() -> Ask[list[str]]:
 def create(name: str, kind: str, settings: dict[str, Any]) -> Ask[None]:
     """Ask for a new model."""
     body = {"name": name, "kind": kind, "settings": {**settings, **_times(settings)}}
-    return Ask("POST", "/models", _nothing, body, new_key(), _COMPILING)
+    return Ask("POST", "/models", _nothing, body, new_key(), _LONG)
 
 
 def delete(name: str) -> Ask[None]:
@@ -171,12 +171,12 @@ def metrics() -> Ask[str]:
 
 def export(name: str) -> Ask[bytes]:
     """Ask for the log of a model."""
-    return Ask("GET", _path(name, "export"), bytes, timeout=_COMPILING, is_plain=True)
+    return Ask("GET", _path(name, "export"), bytes, timeout=_LONG, is_plain=True)
 
 
 def load(name: str, exported: bytes) -> Ask[None]:
     """Ask for the model of an exported log."""
-    return Ask("POST", _path(name, "import"), _nothing, bytes(exported), new_key(), _COMPILING)
+    return Ask("POST", _path(name, "import"), _nothing, bytes(exported), new_key(), _LONG)
 
 
 def rebuild(
@@ -184,7 +184,7 @@ def rebuild(
 ) -> Ask[dict[str, Any]]:
     """Ask for a model with other settings, of the log of one."""
     body = {"settings": {**settings, **_times(settings)}, **given(kind=kind, to=to)}
-    return Ask("POST", _path(name, "rebuild"), dict, body, new_key(), _COMPILING)
+    return Ask("POST", _path(name, "rebuild"), dict, body, new_key(), _LONG)
 
 
 def put(name: str, what: str, value: str) -> Ask[str]:
@@ -199,7 +199,7 @@ def looked_at(name: str, what: str = "", timeout: float | None = None) -> Ask[di
 
 def evaluate(name: str) -> Ask[dict[str, Any]]:
     """Ask what other policies would have earned."""
-    return looked_at(name, "evaluate", _COMPILING)
+    return looked_at(name, "evaluate", _LONG)
 
 
 # --- Looking --------------------------------------------------------------------------------------

@@ -188,7 +188,7 @@ class Client:
         return True
 
     def ready(self) -> bool:
-        """Tell whether all models are recovered and compiled; it is asked once."""
+        """Tell whether all models are recovered; it is asked once."""
         try:
             self.send(asking.ready())
         except ServiceError:

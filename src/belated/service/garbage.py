@@ -1,9 +1,9 @@
 """What stays for as long as the server runs is not looked through for garbage.
 
 Python looks for garbage in all that has been there for long, about once for every quarter that is
-added to it: with the compiler loaded, that is a quarter of a million objects, and for 0.1 to 0.2 s
-nobody is answered. Nearly all of them come with what is imported and compiled, and never go. What
-goes, such as a model that is deleted, is freed without a look (``tests/test_service_garbage.py``).
+added to it, and nobody is answered meanwhile. Nearly all objects come with what is imported, and
+never go. What goes, such as a model that is deleted, is freed without a look
+(``tests/test_service_garbage.py``).
 """
 
 from __future__ import annotations

@@ -355,7 +355,7 @@ async def health(hub: Hub, request: Request) -> Answer:
 
 
 async def ready(hub: Hub, request: Request) -> Answer:
-    """Say whether all models are recovered and compiled."""
+    """Say whether all models are recovered."""
     if not hub.is_ready:
         raise Refused(503, "not_ready", f"{len(hub.models)} of {len(hub.names)} models are ready")
     hub.store.check()

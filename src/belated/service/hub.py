@@ -113,7 +113,7 @@ class Hub:
     # --- Beginning and end ----------------------------------------------------------------------
 
     def warm(self) -> None:
-        """Bring every model back, compile what it needs, and begin to watch."""
+        """Bring every model back, and begin to watch."""
         self._hold_all()
         for name in sorted(self.names):
             if self._stopping.is_set():

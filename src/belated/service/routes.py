@@ -114,7 +114,7 @@ ROUTES: tuple[Route, ...] = (
         "/ready",
         None,
         handlers.ready,
-        "Whether all models are recovered and compiled.",
+        "Whether all models are recovered.",
         None,
         "Status",
     ),

@@ -283,7 +283,7 @@ class Served:
         drawn = self.watch.recent()
 
         def with_state(model: Any) -> list[list[Any]]:
-            return [[*each, _is_open(self.kind, model, each[0])] for each in drawn]
+            return [[*each, bool(model.is_open(each[0]))] for each in drawn]
 
         return self.stored.read(with_state)
 
@@ -397,14 +397,6 @@ def _named(kind: str, event: events.Event) -> _Named:
     if event[0] == events.OBSERVE_MANY:
         closed = tuple(events.ints_in(event[1]).tolist())
     return asked, closed, keys_of(kind, event)
-
-
-def _is_open(kind: str, model: Any, ticket: int) -> bool:
-    """Tell whether something can still be heard of a ticket in time."""
-    if kind in ("Learner", "Knobs"):
-        return bool(model.is_open(ticket))
-    model = model.model if kind == "Intervals" else model
-    return bool(model._is_open(ticket))
 
 
 def _holder(stored: StoredModel) -> Any:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from belated.decisions import Chooser
 from belated.errors import SpecError
 from belated.intervals import Intervals
-from belated.keys import Key
 from belated.knobs import Knobs
-from belated.learner.keys import Keys
 from belated.learner.learner import Learner
 from belated.linear.model import LinearModel
 from belated.store import of_choosers, of_intervals, of_knobs, of_learners, of_linear, stretches
@@ -77,23 +75,14 @@ class Kind:
     def unname(self, model: Any, past: Past) -> None:
         """Take the keys away that a model has while it plays; they are given back at the end."""
         holder, _ = self.holder(model)
-        if holder._keys is not None:
-            past.keys = dict(holder._keys.given())
-            _rename(holder, ())
+        past.keys = dict(holder._keys.given())
+        holder._keys.replace(())
 
     def name_all(self, model: Any, past: Past) -> None:
         """Give the keys of old events to the tickets that can still be answered."""
         holder, alive = self.holder(model)
         pairs = ((key, ticket) for key, ticket in past.keys.items() if ticket in alive)
-        _rename(holder, pairs)
-
-
-def _rename(holder: Any, pairs: Iterable[tuple[Key, int]]) -> None:
-    """Let a model have these keys and no others."""
-    if isinstance(holder, Learner | Knobs):
         holder._keys.replace(pairs)
-    else:
-        holder._keys = Keys(pairs)
 
 
 KINDS = {
@@ -102,8 +91,8 @@ KINDS = {
         of_choosers.StoredChooser,
         of_choosers.apply,
         of_choosers.play,
-        lambda model: (model, set(model._kept)),
-        lambda model: model._drawer.decide,
+        lambda model: (model, set(model._choices.open)),
+        lambda model: model._decide,
     ),
     "Intervals": Kind(
         Intervals,

@@ -204,15 +204,15 @@ def play(model: Chooser, event: Event, past: Past) -> None:
         if key is not None:
             past.give(key, model.rounds)
         now = timed(model.model, at, past)
-        model._chosen(
+        model._choose(
             context,
             _offered(model, menu, past),
-            key=None,
-            at=now,
-            deadline=own_span(model.model, span, now, past),
-            baseline=usual,
-            shown=not hidden,
-            played=(action, probability),
+            None,
+            now,
+            own_span(model.model, span, now, past),
+            usual,
+            not hidden,
+            (action, probability),
         )
     elif verb in (of.OBSERVE, of.REVISE, of.ADD):
         _, ticket, reward, _, at = of.padded(event, 5)

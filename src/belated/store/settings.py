@@ -85,7 +85,7 @@ def _chooser(model: Chooser) -> dict[str, Any]:
         "interactions": settings.crossing,
         "seed": settings.seed,
         "mode": model.mode,
-        "decide": model._drawer.decide,
+        "decide": model._decide,
     }
 
 

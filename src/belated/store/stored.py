@@ -171,6 +171,9 @@ class StoredModel:
             return
         except (BelatedError, MemoryError) as error:  # the log has everything all the same
             warnings.warn(f"{self.name!r}: no snapshot: {error}", StoreWarning, stacklevel=2)
+        except BaseException:  # as in ``read``
+            entry.is_stale = True
+            raise
 
     def begin(self, verb: str, *arguments: Any, **named: Any) -> Pending:
         """Apply a verb by its name, and return at once; it counts when it is committed.
@@ -247,9 +250,16 @@ class StoredModel:
 
         It is there to be looked at; what changes it goes through the verbs.
         """
-        self._entry.store.check_open()
-        with self._entry.lock:
-            yield self._entry.ready()
+        entry = self._entry
+        entry.store.check_open()
+        with entry.lock:
+            try:
+                yield entry.ready()
+            except BelatedError:
+                raise
+            except BaseException:  # as in ``read``
+                entry.is_stale = True
+                raise
 
     def try_lock(self, events: int) -> bool:
         """Take the lock of the model if the caller can apply so many events without waiting.
@@ -285,7 +295,13 @@ class StoredModel:
         entry.store.check_open()  # as in ``_begun``
         while True:
             with entry.lock:
-                found, newest = read(entry.ready()), entry.newest
+                try:
+                    found, newest = read(entry.ready()), entry.newest
+                except BelatedError:
+                    raise
+                except BaseException:  # an interrupt may have left an answer half applied
+                    entry.is_stale = True
+                    raise
             if newest is None or (newest.is_done and newest.error is None):
                 return found
             try:

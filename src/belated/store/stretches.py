@@ -15,7 +15,7 @@ from belated.linear.model import LinearModel
 from belated.store.events import OBSERVE, PREDICT, Event, LoggedTime
 from belated.store.of_linear import apply, row_in
 
-_SHORT = 5000  # events for which it is not worth it, as the loop must be compiled once
+_SHORT = 5000  # events for which arrays of the whole stretch are not worth it
 
 
 def apply_all(model: LinearModel, events: list[Event]) -> None:
@@ -120,15 +120,12 @@ class _Keys:
         if name is not None:
             check_key(name)
             self._new.pop(name, None)
-            self._model._keys.drop(name)
+            self._model._drop_keys([name])
 
     def give(self) -> None:
         """Let the model know the keys of what can still be answered."""
         if self._new:
             alive = self._model.answerable()
-            for key, ticket in self._new.items():
-                if ticket in alive:
-                    self._model._keys.give(key, ticket)
-                else:
-                    self._model._keys.drop(key)  # it is no older one's any more, either
+            self._model._drop_keys(self._new)  # they are no older ones' any more, either
+            self._model._give_keys(pair for pair in self._new.items() if pair[1] in alive)
             self._new.clear()

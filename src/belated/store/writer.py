@@ -14,7 +14,7 @@ waking of each falls into the work of the one before.
 
 **Applying.** Calls that wait for their commit anyway are applied by the leader, all in one go; the
 others sleep meanwhile. Threads that apply their own would hand the interpreter lock to each other
-at every kernel.
+at every event.
 
 **What becomes of a batch.** Every batch is open, or the last one that was taken, or done. One who
 leads takes the open one, writes it and marks it done, committed or failed, all in its turn with the

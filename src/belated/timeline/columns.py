@@ -177,7 +177,10 @@ def _stamp(item: Any) -> np.datetime64:
 
 def _numbers(items: list[Any], name: str) -> Array:
     """Python numbers as int64 where all are integers, else as float64."""
-    values = np.asarray(items)
+    try:
+        values = np.asarray(items)
+    except ValueError:  # lists of several lengths
+        raise TimelineError(f"{name} must have one dimension, got lists in it") from None
     if values.ndim != 1 or values.dtype.kind not in "iuf":
         raise TimelineError(
             f"{name} must hold only numbers below 2**63 or only datetimes, and None; "

@@ -384,7 +384,12 @@ class Timeline:
 
 def _checked_delays(delays: npt.ArrayLike) -> Ints:
     """Delays as int64, at most T, or the reason why they are no delays."""
-    given = np.asarray(delays)
+    try:
+        given = np.asarray(delays)
+    except ValueError:  # lists of several lengths
+        raise TimelineError(
+            f"Timeline.from_delays: delays must be a one-dimensional array, got {delays!r}"
+        ) from None
     if given.ndim != 1 or (given.dtype.kind not in "iu" and given.size):
         raise TimelineError(
             "Timeline.from_delays: delays must be a one-dimensional array of integers, got "

@@ -1,0 +1,149 @@
+cimport cython
+from libc.math cimport INFINITY, fabs, sqrt, sqrtf
+
+from belated.core.component cimport Component
+from belated.core.label_losses cimport EXPERTS, LabelLoss, LabelStatistics
+from belated.core.numerics cimport floats_at, part
+
+cdef extern from *:
+    """
+    #if defined(__GNUC__)
+    #define BELATED_PREFETCH(address) __builtin_prefetch(address, 1, 3)
+    #else
+    #define BELATED_PREFETCH(address) ((void)(address))
+    #endif
+    """
+    void BELATED_PREFETCH(const void* address) noexcept nogil
+
+# A coordinate fills one line of the cache.
+ctypedef struct Coordinate:
+    float weight[4]
+    float average
+    float root[3]
+    float fraction
+    float wealth
+    float turnover
+    float stake
+    float mean
+    float deviation
+    unsigned int seen
+    unsigned int open
+
+ctypedef struct Entry:
+    int index
+    float x
+
+# What a ticket keeps of its row: floats only, so that it can be the first part of its record.
+ctypedef struct Row:
+    double start
+    double count
+    double issued[6]
+    double mixture
+
+cdef inline Row* row_at(double* record) noexcept nogil:
+    return <Row*> record
+
+cdef inline Coordinate* cell_at(Coordinate* table, long long index) noexcept nogil:
+    return table + index
+
+cdef inline Entry* entry_at(Entry* entries, long long place) noexcept nogil:
+    return entries + place
+
+cdef inline void prefetch(Coordinate* table, long long index) noexcept nogil:
+    BELATED_PREFETCH(table + index)
+
+# Known when C is compiled, so that loops over scales have no counter.
+cdef enum:
+    SCALES = 4
+    RATES = 3
+    COIN = 4
+    AVERAGE = 5
+    ROW_FLOATS = 9
+    AHEAD = 128
+
+cdef double HUGE_VALUE, LARGEST
+
+cdef Coordinate* cells_of(object array) noexcept
+cdef Entry* entries_of(object array) noexcept
+cdef bint are_scattered(long long first, long long last, Py_ssize_t count) noexcept nogil
+cdef double standardise(Coordinate* cell, double value) noexcept nogil
+cdef void change_open(Coordinate* cell, long long sign, double x) noexcept nogil
+cdef void shrink(Coordinate* cell, double* rates, double* slopes, double l1, double l2) noexcept nogil
+cdef void average(Coordinate* cell) noexcept nogil
+cdef void reset(Coordinate* cell) noexcept nogil
+
+@cython.final
+cdef class Mixture(Component):
+    cdef public object shares, regrets, squares
+    cdef double* share
+    cdef double* regret
+    cdef double* square
+    cdef public double largest
+    cdef public long long charged_from
+    cdef void mix(self, Row* row, double floor, double ceiling) noexcept nogil
+    cdef void charge(self, Row* row, double g) noexcept nogil
+    cdef void reset_losses(self, long long ticket) noexcept nogil
+    cdef void reset_shares(self) noexcept nogil
+    cdef void copy_from(self, Mixture other) noexcept nogil
+
+@cython.final
+cdef class Experts(Component):
+    cdef readonly LabelLoss loss
+    cdef readonly LabelStatistics labels, saved_labels
+    cdef readonly Mixture mixture, saved_mixture
+    cdef readonly long long coordinates, tail, live
+    cdef readonly bint has_intercept, is_saved
+    cdef readonly double l1, l2
+    cdef readonly object table, record
+    cdef object entry_array, rate_array, saved_table, saved_indices
+    cdef Py_ssize_t pool_room, row_room, saved_room, saved_count
+    cdef long long saved_live
+    cdef Coordinate* cells
+    cdef Coordinate* saved_cells
+    cdef Entry* entries
+    cdef Entry* saved_places
+    cdef double* rates
+    cdef Row* peeked
+
+    # Room
+    cdef int reserve(self, Py_ssize_t width, Py_ssize_t pool, Py_ssize_t saved) except -1
+    cdef bint has_room(self, Py_ssize_t count) noexcept nogil
+    cdef bint fits_compacted(self, Py_ssize_t count) noexcept nogil
+    cdef int grow(self, Py_ssize_t count) except -1
+    cdef void begin_compaction(self) noexcept nogil
+    cdef void keep(self, Row* row) noexcept nogil
+
+    # Predictions, before the link and before corrections
+    cdef long long find_bad(self, long long* indices, double* values, Py_ssize_t count) noexcept nogil
+    cdef double predict(self, Row* row, long long* indices, double* values, Py_ssize_t count) noexcept nogil
+    cdef double peek(self, long long* indices, double* values, Py_ssize_t count) noexcept nogil
+    cdef double blend(self, Row* row) noexcept nogil
+    cdef void enter(self, Row* row, long long* indices, double* values, Py_ssize_t count) noexcept nogil
+    cdef void score(self, Row* row, int opens, double* out) noexcept nogil
+    cdef bint is_scattered(self, long long start, long long count) noexcept nogil
+
+    # Rows that have most coordinates in common
+    cdef void add_entry(self, long long index, double* values, Py_ssize_t count, double* x, double* sums) noexcept nogil
+    cdef double blend_sums(self, double* sums) noexcept nogil
+
+    # Labels
+    cdef bint check_first_labels(self, double y, long long ticket) noexcept nogil
+    cdef void charge(self, Row* row, long long ticket, double y, double weight) noexcept nogil
+    cdef void recharge(self, Row* row, long long ticket, double old, double new) noexcept nogil
+    cdef void learn(self, Row* row, double y, double weight) noexcept nogil
+    cdef void correct(self, Row* row, double old, double new) noexcept nogil
+    cdef double slope_after(self, double p, double y, double g, double q) noexcept nogil
+    cdef void heat(self, Row* row, double* pulls, double weight, double* q) noexcept nogil
+    cdef void bet(self, Row* row, double pull, double l1, double l2) noexcept nogil
+    cdef void step(self, Row* row, double* steps, double* slopes, double l1, double l2, bint averages) noexcept nogil
+    cdef void release(self, Row* row) noexcept nogil
+    cdef void abandon(self, Row* row) noexcept nogil
+
+    # Provisional answers
+    cdef int save(self, Row* row) except -1
+    cdef int save_all(self) except -1
+    cdef int begin_saving(self, Py_ssize_t count) except -1
+    cdef void save_cell(self, long long index) noexcept nogil
+    cdef void restore_cells(self, Py_ssize_t mark) noexcept nogil
+    cdef void take_back(self) noexcept nogil
+    cdef void drop_saved(self) noexcept nogil

@@ -1,0 +1,935 @@
+# cython: infer_types=True
+"""The experts of a linear model: coordinates, predictions, learning, and rows of open tickets.
+
+Calling sequence. A ticket keeps a ``Row``: nine floats that are the first of its record in
+``Tickets`` (``ROW_FLOATS``); ``row_at(record)`` gives it. ``count`` entries are ``indices`` and
+``values``; the intercept is added here.
+
+* Predict: ``find_bad(indices, values, count)`` returns the place of an entry that cannot be used,
+  or -1. If ``has_room(count)`` is false but ``fits_compacted(count)``, call ``begin_compaction()``
+  and ``keep(row)`` for every open ticket in ticket order; else ``grow(count)``. Then
+  ``p = predict(row, indices, values, count)``, before corrections and the link.
+  ``peek(indices, values, count)`` returns the same p and changes nothing; it needs room as well.
+* First label y of a ticket: ``check_first_labels(y, ticket)`` (``ticket``: that of the next
+  prediction; True: an early outlier made the model start again, so restart other counts too),
+  ``charge(row, ticket, learned, weight * often)``, ``labels.add(...)``,
+  ``learn(row, learned, weight)``.
+* Another label: ``recharge(row, ticket, old, new)``, ``labels.replace(old, new)``,
+  ``correct(row, old, new)``.
+* ``release(row)`` when a ticket closes; ``abandon(row)`` before, if nothing was learned of it.
+* Provisional answers: ``save(row)`` before each answer is applied (``save_all()`` in its place
+  where an early outlier may be found), ``take_back()`` restores all that was saved, labels and
+  mixture included; ``drop_saved()`` makes it final. Rows must not move in between. Records of
+  tickets are the caller's.
+* Snapshots: compact first, so that rows stand one behind the other in ticket order.
+  ``check_rows(starts, counts, size)`` demands that.
+
+Ages of labels, censoring, expiry and deadlines are not here.
+
+A coordinate that occurs twice in a row is treated as two entries, one after the other: the second
+one finds what the first has done to the standardiser and to the energies, and steps of both are
+taken with the same slope.
+"""
+
+from __future__ import annotations
+
+import cython
+import numpy as np
+
+from belated import limits
+from belated.core.component import ANY, COUNT, NOT_NEGATIVE, WEIGHT, Range, demand
+
+if not cython.compiled:
+    from math import fabs, sqrt
+    from math import inf as INFINITY
+    from math import sqrt as sqrtf
+
+    from belated.core.component import Component
+    from belated.core.label_losses import EXPERTS
+    from belated.core.numerics import floats_at, part
+
+    SCALES = 4  # experts that step at a scale; the first two share a rate
+    RATES = SCALES - 1
+    COIN, AVERAGE = SCALES, SCALES + 1
+    ROW_FLOATS = 3 + EXPERTS
+    AHEAD = 128  # entries that memory is asked for ahead of those in hand
+
+HUGE_VALUE = limits.HUGE_VALUE
+HUGE_VALUE = limits.HUGE_VALUE
+LARGEST = 1e38  # of a float32
+LARGEST_X = 65536.0  # n values are at most sqrt(n) deviations from their mean
+
+MOST = cython.declare(cython.longlong, 0xFFFFFFFF)  # the largest count
+GRAINS = cython.declare(cython.double, 1024.0)  # to 1, so that sums over open tickets are exact
+LEAST_TOTAL = cython.declare(cython.double, 1e-280)  # below, a value is as good as the mean
+FLAT = cython.declare(cython.double, 1e-6)  # a deviation below this part of the mean is rounding
+LEAST_SCALE = cython.declare(cython.double, 0.015625)  # a_1; the next is always four times as large
+CAUTION = cython.declare(cython.double, 0.04 / 1024.0)  # c_2 of a grain; c_k = 0.01 / sqrt(a_k)
+LEAST_UNIT = cython.declare(cython.double, 1e-37)  # of labels: weights below are no float32
+LEAST_ENERGY = cython.declare(cython.double, 1e-30)  # in place of 0: then slopes or values are 0
+MOST_PULL = cython.declare(cython.double, 1e16)  # in units of U, so that energies do not overflow
+ENDOWMENT = cython.declare(cython.double, 0.25)  # what the coin starts with, in units of S
+MOST_WON = cython.declare(cython.double, 100.0)  # by the coin, in units of S and of L
+
+CELL = np.dtype(
+    [
+        ("weight", np.float32, SCALES),
+        ("average", np.float32),
+        ("root", np.float32, RATES),
+        *[(name, np.float32) for name in ("fraction", "wealth", "turnover", "stake")],
+        *[(name, np.float32) for name in ("mean", "deviation")],
+        *[(name, np.uint32) for name in ("seen", "open")],
+    ]
+)
+ENTRY = np.dtype([("index", np.int32), ("x", np.float32)])
+ROW = np.dtype(
+    [
+        *[(name, np.float64) for name in ("start", "count")],
+        ("issued", np.float64, EXPERTS),
+        ("mixture", np.float64),
+    ]
+)
+
+if not cython.compiled:
+    # Structures of ctypes: reading a field gives a Python float or int, writing rounds it.
+    Cell, Pair, Kept = (np.ctypeslib.as_ctypes_type(kind) for kind in (CELL, ENTRY, ROW))
+    Single = np.ctypeslib.as_ctypes_type(np.float32)
+
+    def new_singles(size):
+        """Return an array of so many float32."""
+        return (Single * size)()
+
+    def row_at(record):
+        """Return the row that a record begins with."""
+        return Kept.from_buffer(record)
+
+    def cell_at(table, index):
+        """Return a coordinate."""
+        return table[index]
+
+    def entry_at(entries, place):
+        """Return an entry."""
+        return entries[place]
+
+    def prefetch(table, index):
+        """Do nothing: only processors are told what is needed soon."""
+
+
+def new_table(size):
+    """Return an array of so many coordinates, each on one line of the cache."""
+    memory = np.zeros(8 * size + 8)
+    first = -memory.ctypes.data % 64 // 8
+    return memory[first : first + 8 * size].view(CELL)
+
+
+def cells_of(array):
+    """Return where coordinates stand."""
+    if cython.compiled:
+        return cython.cast(cython.pointer(Coordinate), floats_at(array))
+    else:
+        return (Cell * len(array)).from_buffer(array)
+
+
+def entries_of(array):
+    """Return where entries stand."""
+    if cython.compiled:
+        return cython.cast(cython.pointer(Entry), floats_at(array))
+    else:
+        return (Pair * len(array)).from_buffer(array)
+
+
+# --- The mixture ---------------------------------------------------------------------------------
+
+
+class Mixture(Component):
+    """Experts mixed by MLpol (Gaillard, Stoltz and van Erven, COLT 2014).
+
+        p = sum_k v_k p_k;   r_k = g (p - p_k),   R_k += r_k,   Q_k += r_k^2,   B = max |r_k|,
+        v_k ~ max(R_k, 0) / (B^2 + Q_k),
+
+    with g the slope of the loss at the mixture p that was issued. R_k are ``regrets``, Q_k
+    ``squares``, B is ``largest``, v_k are ``shares``. Only tickets from ``charged_from`` on count.
+    """
+
+    FIELDS = {
+        "shares": WEIGHT,
+        "regrets": ANY,
+        **dict.fromkeys(("squares", "largest"), NOT_NEGATIVE),
+        "charged_from": COUNT,
+    }
+
+    def __init__(self):
+        self.shares = np.full(EXPERTS, 1.0 / EXPERTS)
+        self.regrets, self.squares = np.zeros(EXPERTS), np.zeros(EXPERTS)
+        self.share, self.regret = floats_at(self.shares), floats_at(self.regrets)
+        self.square = floats_at(self.squares)
+        self.largest = 0.0
+        self.charged_from = 0
+
+    def copy_from(self, other):
+        """Take the state of another one."""
+        self.largest, self.charged_from = other.largest, other.charged_from
+        for k in range(EXPERTS):
+            self.share[k] = other.share[k]
+            self.regret[k], self.square[k] = other.regret[k], other.square[k]
+
+    def mix(self, row, floor, ceiling):
+        """Clip what the experts predict, and mix it."""
+        anchor = min(max(row.issued[0], floor), ceiling)
+        mixed = anchor
+        for k in range(EXPERTS):
+            p = min(max(row.issued[k], floor), ceiling)
+            row.issued[k] = p
+            mixed += self.share[k] * (p - anchor)  # shares sum to 1; equal ones mix to the same
+        row.mixture = min(max(mixed, floor), ceiling)  # whatever rounding has made of it
+
+    def charge(self, row, g):
+        """One round with the slope g."""
+        p, largest, total = row.mixture, self.largest, 0.0
+        for k in range(EXPERTS):
+            r = g * (p - row.issued[k])
+            self.regret[k] += r
+            self.square[k] += r * r
+            largest = max(largest, fabs(r))
+        self.largest = largest
+        for k in range(EXPERTS):
+            width = largest * largest + self.square[k]
+            v = max(self.regret[k], 0.0) / width if width > 0.0 else 0.0
+            self.share[k] = v
+            total += v
+        for k in range(EXPERTS):
+            self.share[k] = self.share[k] / total if total > 0.0 else 1.0 / EXPERTS
+
+    def reset_losses(self, ticket):
+        """Weigh experts anew, by tickets from this one on."""
+        self.charged_from, self.largest = ticket, 0.0
+        for k in range(EXPERTS):
+            self.regret[k] = self.square[k] = 0.0
+
+    def reset_shares(self):
+        """Let all experts count the same."""
+        for k in range(EXPERTS):
+            self.share[k] = 1.0 / EXPERTS
+
+    def verify(self, state):
+        demand(abs(state["shares"].sum() - 1.0) <= 1e-6, "shares of experts")
+
+
+# --- The experts ---------------------------------------------------------------------------------
+
+
+class Experts(Component):
+    """Six linear experts on the same rows, per coordinate, with fresh gradients.
+
+    Values are standardised: with n values v so far, v included, d = v - mean and
+    T = n deviation^2 + d^2 (Welford),
+
+        x = d sqrt((n - 1) / T),   mean += d / n,   deviation = sqrt((n - 1) T) / n.
+
+    A coordinate that never varies has x = 1, or 0 if it has always been 0.
+
+    Every expert predicts p = base + sum_i w_i x_i. Four take implicit steps at the scales
+    a_k = 1/64, 1/16, 1/4, 1: with S the unit of labels, U that of slopes, h the weight of a label,
+    g = l'(p, y) at the weights of now, and ``open`` the sum of |x| over tickets without a label,
+
+        A += h g |x| (g |x| + c_k U open),   eta = S / sqrt(A),   q = sum x^2 eta,
+        w -= a_k h eta x r,   r = l'(p - a_k h q r, y),   c_k = 0.01 / sqrt(a_k).
+
+    The first two share the energy A of the second. ``root`` is sqrt(A), which keeps the range of
+    labels. Penalties l1 and l2 then shrink w: w = soft(w, a_k h eta l1) / (1 + a_k h eta l2).
+
+    One bets coins (Orabona and Tommasi, "Training deep networks without learning rates through
+    coin betting", NeurIPS 2017). With z the gradient of a coordinate, penalties included,
+
+        won = max((V - S / 4) L - z w, 0),   L = max(L, |z|),   G += |z|,   theta -= z,
+        V = S / 4 + min(won / L, 100 S),   w = V theta / (G + L).
+
+    ``wealth`` is V, ``turnover`` G, ``stake`` L, ``fraction`` theta / (G + L).
+
+    The last has the mean of the weights of the third scale, ``average`` += 2 (w - average) /
+    (n + 1), so that later weights count more. Where nothing changes that is far less noisy than the
+    weights themselves (Polyak and Juditsky, "Acceleration of stochastic approximation by
+    averaging", SIAM J. Control 1992).
+
+    Coordinates are kept as float32, and computed with as float64. Rows of open tickets stand in one
+    pool of entries, ``tail`` of them in use, ``live`` of them of open tickets.
+    """
+
+    FIELDS = {}
+
+    def __init__(self, loss, labels, coordinates, has_intercept=True, l1=0.0, l2=0.0):
+        self.loss, self.labels, self.mixture = loss, labels, Mixture()
+        self.coordinates, self.has_intercept = coordinates, has_intercept
+        self.l1, self.l2 = l1, l2
+        self.table = new_table(coordinates + 1)  # the last one is the intercept
+        self.cells = cells_of(self.table)
+        self.tail = self.live = self.pool_room = self.row_room = 0
+        self.saved_count = self.saved_room = self.saved_live = 0
+        self.is_saved = False
+        self.saved_labels, self.saved_mixture = type(labels)(loss), Mixture()
+        self.record = np.zeros(ROW_FLOATS)  # of the row that ``peek`` makes
+        self.peeked = row_at(floats_at(self.record))
+        self.reserve(64, 256, 64)
+
+    def parts(self):
+        return {"mixture": self.mixture}
+
+    # --- Room ------------------------------------------------------------------------------------
+
+    def reserve(self, width, pool, saved):
+        """Have room for rows of so many entries, and so many entries in the pool and saved.
+
+        All is allocated before anything changes, as other threads may run meanwhile.
+        """
+        entry_array, rate_array = np.zeros(pool, ENTRY), np.zeros(SCALES * width)
+        saved_table, saved_indices = new_table(saved), np.zeros(saved, ENTRY)
+        if pool > self.pool_room:
+            entries = entries_of(entry_array)
+            for i in range(self.tail):
+                entries[i] = self.entries[i]
+            self.entry_array, self.entries, self.pool_room = entry_array, entries, pool
+        if width > self.row_room:
+            self.rate_array, self.rates = rate_array, floats_at(rate_array)
+            self.row_room = width
+        if saved > self.saved_room:
+            cells, places = cells_of(saved_table), entries_of(saved_indices)
+            for i in range(self.saved_count):
+                cells[i], places[i] = self.saved_cells[i], self.saved_places[i]
+            self.saved_table, self.saved_cells = saved_table, cells
+            self.saved_indices, self.saved_places = saved_indices, places
+            self.saved_room = saved
+        return 0
+
+    def has_room(self, count):
+        """Tell whether there is room for a row of so many entries."""
+        more = count + self.has_intercept
+        return (
+            self.tail + more <= self.pool_room
+            and more <= self.row_room
+            and self.saved_count + more <= self.saved_room
+        )
+
+    def fits_compacted(self, count):
+        """Tell whether there is room, and some to spare, without the rows of closed tickets."""
+        more = count + self.has_intercept
+        return (
+            2 * (self.live + more) <= self.pool_room
+            and more <= self.row_room
+            and self.saved_count + more <= self.saved_room
+        )
+
+    def grow(self, count):
+        """Make room for a row of so many entries."""
+        more = count + self.has_intercept
+        pool, saved = self.tail + more, self.saved_count + more
+        return self.reserve(
+            2 * more if more > self.row_room else 0,
+            2 * pool if pool > self.pool_room else 0,
+            2 * saved if saved > self.saved_room else 0,
+        )
+
+    def begin_compaction(self):
+        """Move the rows of open tickets together: all of those that ``keep`` is told of."""
+        self.tail = 0
+
+    def keep(self, row):
+        """Move a row down; rows come in the order in which they stand."""
+        start = cython.cast(cython.longlong, row.start)
+        count = cython.cast(cython.longlong, row.count)
+        row.start = self.tail
+        for j in range(count):
+            self.entries[self.tail + j] = self.entries[start + j]
+        self.tail += count
+
+    # --- Predictions -----------------------------------------------------------------------------
+
+    def find_bad(self, indices, values, count):
+        """Return the place of the first entry that cannot be used, or -1; memory is asked for."""
+        if count > 0 and are_scattered(indices[0], indices[count - 1], count):
+            for j in range(min(AHEAD, count)):
+                prefetch(self.cells, indices[j])
+        for j in range(count):
+            if not (0 <= indices[j] < self.coordinates and fabs(values[j]) <= HUGE_VALUE):
+                return j
+        return -1
+
+    def predict(self, row, indices, values, count):
+        """Make the row of a ticket, which counts as open; return what experts predict together."""
+        self.enter(row, indices, values, count)
+        self.score(row, 1, row.issued)
+        self.tail += count + self.has_intercept
+        self.live += count + self.has_intercept
+        return self.blend(row)
+
+    def peek(self, indices, values, count):
+        """Return what ``predict`` would; nothing changes."""
+        row, mark = self.peeked, self.saved_count
+        for j in range(count):
+            self.save_cell(indices[j])
+        if self.has_intercept:
+            self.save_cell(self.coordinates)
+        self.enter(row, indices, values, count)
+        self.restore_cells(mark)
+        self.score(row, 0, row.issued)
+        return self.blend(row)
+
+    def blend(self, row):
+        """Mix what the experts predict; return what they predict together."""
+        floor, ceiling = self.labels.floor, self.labels.ceiling
+        self.mixture.mix(row, floor, ceiling)
+        return self.loss.blend(row.issued, self.mixture.share, row.mixture, floor, ceiling)
+
+    def enter(self, row, indices, values, count):
+        """Write a row behind all others, its values standardised."""
+        total = count + self.has_intercept
+        row.start, row.count = self.tail, total
+        ahead = AHEAD if count > 0 and are_scattered(indices[0], indices[count - 1], count) else 0
+        for j in range(total):
+            if ahead > 0 and j + ahead < count:
+                prefetch(self.cells, indices[j + ahead])
+            index = indices[j] if j < count else self.coordinates
+            entry = entry_at(self.entries, self.tail + j)
+            entry.index = index
+            entry.x = standardise(cell_at(self.cells, index), values[j] if j < count else 1.0)
+
+    def score(self, row, opens, out):
+        """Write what experts predict now; the row is opened (1), left (-1) or neither (0)."""
+        sums: cython.double[4]
+        fraction: cython.double
+        wealth: cython.double
+        x: cython.double
+        if not cython.compiled:
+            sums = [0.0] * SCALES
+        base = self.labels.base
+        coin = average = base
+        start = cython.cast(cython.longlong, row.start)
+        count = cython.cast(cython.longlong, row.count)
+        for k in range(SCALES):
+            sums[k] = base
+        ahead = AHEAD if opens < 0 and self.is_scattered(start, count) else 0
+        for j in range(min(ahead, count)):
+            prefetch(self.cells, entry_at(self.entries, start + j).index)
+        for j in range(count):
+            if ahead > 0 and j + ahead < count:
+                prefetch(self.cells, entry_at(self.entries, start + j + ahead).index)
+            entry = entry_at(self.entries, start + j)
+            cell = cell_at(self.cells, entry.index)
+            x, fraction, wealth = entry.x, cell.fraction, cell.wealth
+            if opens != 0:
+                change_open(cell, opens, x)
+            for k in range(SCALES):
+                sums[k] += cell.weight[k] * x
+            coin += fraction * wealth * x
+            average += cell.average * x
+        for k in range(SCALES):
+            out[k] = sums[k]
+        out[COIN], out[AVERAGE] = coin, average
+
+    def is_scattered(self, start, count):
+        """Tell whether the coordinates of a row may be far apart; the intercept is one more."""
+        given = count - self.has_intercept
+        if given <= 0:
+            return False
+        first = entry_at(self.entries, start).index
+        return are_scattered(first, entry_at(self.entries, start + given - 1).index, given)
+
+    # --- Rows that have most coordinates in common ---
+
+    def add_entry(self, index, values, count, x, sums):
+        """Add an entry to the sums of so many rows, which differ in its value; nothing changes.
+
+        What expert k predicts of row a is sum a * EXPERTS + k; ``x`` is room for values.
+        """
+        moments: cython.double[2]
+        weights: cython.double[6]
+        if not cython.compiled:
+            moments, weights = [0.0, 0.0], [0.0] * EXPERTS
+        cell = cell_at(self.cells, index)
+        for a in range(count):
+            distance = update_moments(cell, values[a], moments)
+            constant = 1.0 if moments[0] != 0.0 else 0.0
+            x[a] = as_single(distance if moments[1] > FLAT * fabs(moments[0]) else constant)
+        for k in range(SCALES):
+            weights[k] = cell.weight[k]
+        weights[COIN], weights[AVERAGE] = cell.fraction, cell.average
+        weights[COIN] *= cell.wealth
+        for a in range(count):
+            value = x[a]
+            for k in range(EXPERTS):
+                sums[a * EXPERTS + k] += weights[k] * value
+
+    def blend_sums(self, sums):
+        """Return what experts predict together, from one sum for each."""
+        for k in range(EXPERTS):
+            self.peeked.issued[k] = sums[k]
+        return self.blend(self.peeked)
+
+    # --- Labels ----------------------------------------------------------------------------------
+
+    def check_first_labels(self, y, ticket):
+        """Start again where y, the sixth label, shows that one of the first is an outlier.
+
+        Everything that labels have taught is reset, and the first labels are counted again.
+        Standardisers never depend on labels. ``ticket`` is that of the next prediction.
+        """
+        outlier = self.labels.early_outlier(y)
+        if outlier < 0:
+            return False
+        self.labels.restart(outlier, y)
+        for i in range(self.coordinates + 1):
+            cell = cell_at(self.cells, i)
+            if cell.seen > 0:
+                reset(cell)
+        self.mixture.reset_losses(ticket)
+        self.mixture.reset_shares()
+        return True
+
+    def charge(self, row, ticket, y, weight):
+        """Weigh experts anew by what they predicted, now that y is learned."""
+        if ticket >= self.mixture.charged_from:
+            self.mixture.charge(row, weight * self.loss.slope(row.mixture, y))
+
+    def recharge(self, row, ticket, old, new):
+        """Correct what was charged when ``old`` was learned: charges are linear in it."""
+        if ticket >= self.mixture.charged_from:
+            self.mixture.charge(row, old - new)
+
+    def learn(self, row, y, weight):
+        """Let every expert take its step at its current weights; the row is open no longer."""
+        now: cython.double[6]
+        slopes: cython.double[4]
+        pulls: cython.double[4]
+        q: cython.double[4]
+        steps: cython.double[4]
+        if not cython.compiled:
+            now, slopes, pulls = [0.0] * EXPERTS, [0.0] * SCALES, [0.0] * SCALES
+            q, steps = [0.0] * SCALES, [0.0] * SCALES
+        self.score(row, -1, now)
+        if self.labels.unit <= LEAST_UNIT:
+            return
+        for k in range(SCALES):
+            slopes[k] = self.loss.slope(now[k], y)
+            pulls[k] = fabs(slopes[k])
+        pull = weight * self.loss.slope(now[COIN], y)
+        pulls[0] = pulls[1]  # whose energy it shares
+        self.heat(row, pulls, weight, q)
+        self.bet(row, pull, weight * self.l1, weight * self.l2)
+        scale = LEAST_SCALE * weight
+        for k in range(SCALES):
+            steps[k] = scale * self.slope_after(now[k], y, slopes[k], scale * q[k])
+            scale *= 4.0
+        self.step(row, steps, slopes, weight * self.l1, weight * self.l2, True)
+
+    def correct(self, row, old, new):
+        """Replace a label that was learned by another one.
+
+        For losses A(p) - y p the two differ by the linear term (old - new) p, whatever the weights
+        are by now. Each expert takes the step that the new label asks for, less the one of the old
+        label, both at its current weights, so that corrections are as implicit as what they
+        correct; where steps are short that is the linear term. Energies take in what the new label
+        pulls, and at least half of the difference.
+        """
+        now: cython.double[6]
+        pulls: cython.double[4]
+        q: cython.double[4]
+        steps: cython.double[4]
+        if not cython.compiled:
+            now, pulls = [0.0] * EXPERTS, [0.0] * SCALES
+            q, steps = [0.0] * SCALES, [0.0] * SCALES
+        self.score(row, 0, now)
+        if self.labels.unit <= LEAST_UNIT:
+            return
+        for k in range(SCALES):
+            pulls[k] = max(fabs(self.loss.slope(now[k], new)), 0.5 * fabs(old - new))
+        pulls[0] = pulls[1]
+        self.heat(row, pulls, 1.0, q)
+        self.bet(row, old - new, 0.0, 0.0)
+        scale = LEAST_SCALE
+        for k in range(SCALES):
+            g, h = self.loss.slope(now[k], new), self.loss.slope(now[k], old)
+            after = self.slope_after(now[k], new, g, scale * q[k])
+            steps[k] = scale * (after - self.slope_after(now[k], old, h, scale * q[k]))
+            scale *= 4.0
+        self.step(row, steps, steps, 0.0, 0.0, False)
+
+    def slope_after(self, p, y, g, q):
+        """Return the slope after a step of length q against g."""
+        return g if g == 0.0 or q <= 0.0 else self.loss.solve(p, y, g, q)
+
+    def heat(self, row, pulls, weight, q):
+        """Add to the energies of a row; keep eta, and write q = sum x^2 eta.
+
+        Energies are computed in units of U^2. Roots and rates are float32, as they are kept.
+        """
+        sums: cython.double[4]
+        forces: cython.double[4]
+        energies: cython.float[4]
+        rates: cython.float[4]
+        units: cython.float[2]
+        x: cython.double
+        opened: cython.double
+        if not cython.compiled:
+            sums, forces = [0.0] * SCALES, [0.0] * SCALES
+            energies, rates, units = new_singles(SCALES), new_singles(SCALES), new_singles(2)
+        unit = self.loss.slope_unit(self.labels.unit)
+        inverse = 1.0 / unit
+        units[0], units[1] = unit, self.labels.unit * inverse
+        start = cython.cast(cython.longlong, row.start)
+        count = cython.cast(cython.longlong, row.count)
+        for k in range(SCALES):
+            sums[k] = 0.0
+            pulls[k] = min(pulls[k] * inverse, MOST_PULL)
+        for j in range(count):
+            entry = entry_at(self.entries, start + j)
+            cell = cell_at(self.cells, entry.index)
+            x, opened = fabs(entry.x), cell.open
+            opened *= CAUTION
+            for k in range(SCALES):
+                forces[k] = pulls[k] * x
+            forces[0] = weight * forces[0] * (forces[0] + opened) + LEAST_ENERGY
+            forces[1] = weight * forces[1] * (forces[1] + opened) + LEAST_ENERGY
+            forces[2] = weight * forces[2] * (forces[2] + 0.5 * opened) + LEAST_ENERGY
+            forces[3] = weight * forces[3] * (forces[3] + 0.25 * opened) + LEAST_ENERGY
+            energies[0], energies[1] = cell.root[0], cell.root[0]
+            energies[2], energies[3] = cell.root[1], cell.root[2]
+            for k in range(SCALES):
+                energies[k] = (energies[k] * inverse) * (energies[k] * inverse) + forces[k]
+            for k in range(SCALES):
+                energies[k] = sqrtf(energies[k])
+            for k in range(SCALES):
+                rates[k] = units[1] / energies[k]
+            for k in range(SCALES):
+                sums[k] += rates[k] * (x * x)
+            for k in range(SCALES):
+                self.rates[SCALES * j + k] = rates[k]
+            for k in range(RATES):
+                cell.root[k] = units[0] * energies[k + 1]
+        for k in range(SCALES):
+            q[k] = sums[k]
+
+    def bet(self, row, pull, l1, l2):
+        """Let the coin learn the gradients pull x of a row."""
+        start = cython.cast(cython.longlong, row.start)
+        count = cython.cast(cython.longlong, row.count)
+        for j in range(count):
+            entry = entry_at(self.entries, start + j)
+            flip(cell_at(self.cells, entry.index), pull * entry.x, l1, l2, self.labels.unit)
+
+    def step(self, row, steps, slopes, l1, l2, averages):
+        """w -= step eta x, entry after entry, each with its penalties and in its average."""
+        x: cython.double
+        penalised: cython.bint = l1 > 0.0 or l2 > 0.0
+        start = cython.cast(cython.longlong, row.start)
+        count = cython.cast(cython.longlong, row.count)
+        for j in range(count):
+            entry = entry_at(self.entries, start + j)
+            cell = cell_at(self.cells, entry.index)
+            x = entry.x
+            for k in range(SCALES):
+                cell.weight[k] -= self.rates[SCALES * j + k] * x * steps[k]
+            if penalised:
+                shrink(cell, part(self.rates, SCALES * j), slopes, l1, l2)
+            if averages:
+                average(cell)
+
+    def release(self, row):
+        """Let the row of a ticket that closes go."""
+        self.live -= cython.cast(cython.longlong, row.count)
+
+    def abandon(self, row):
+        """Take a row of which nothing was learned out of the open ones."""
+        start = cython.cast(cython.longlong, row.start)
+        count = cython.cast(cython.longlong, row.count)
+        for j in range(count):
+            entry = entry_at(self.entries, start + j)
+            change_open(cell_at(self.cells, entry.index), -1, entry.x)
+
+    # --- Provisional answers ---------------------------------------------------------------------
+
+    def save(self, row):
+        """Keep the coordinates of a row as they are, and once what is not of coordinates."""
+        self.begin_saving(cython.cast(cython.longlong, row.count))
+        start = cython.cast(cython.longlong, row.start)
+        for j in range(cython.cast(cython.longlong, row.count)):
+            entry = entry_at(self.entries, start + j)
+            self.save_cell(entry.index)
+        return 0
+
+    def save_all(self):
+        """Keep all coordinates as they are."""
+        index: cython.longlong
+        touched = self.touched()
+        self.begin_saving(len(touched))
+        for index in touched.tolist():
+            self.save_cell(index)
+        return 0
+
+    def begin_saving(self, count):
+        """Make room for so many coordinates; keep labels and mixture, if they are not yet."""
+        if self.saved_count + count > self.saved_room:
+            self.reserve(0, 0, 2 * (self.saved_count + count))
+        if not self.is_saved:
+            self.saved_labels.copy_from(self.labels)
+            self.saved_mixture.copy_from(self.mixture)
+            self.saved_live, self.is_saved = self.live, True
+        return 0
+
+    def save_cell(self, index):
+        """Keep a coordinate as it is."""
+        place = entry_at(self.saved_places, self.saved_count)
+        place.index = index
+        self.saved_cells[self.saved_count] = self.cells[index]
+        self.saved_count += 1
+
+    def restore_cells(self, mark):
+        """Put back coordinates that were saved after so many others, the last one first."""
+        while self.saved_count > mark:
+            self.saved_count -= 1
+            place = entry_at(self.saved_places, self.saved_count)
+            self.cells[place.index] = self.saved_cells[self.saved_count]
+
+    def take_back(self):
+        """Undo everything since the first ``save``."""
+        if self.is_saved:
+            self.restore_cells(0)
+            self.labels.copy_from(self.saved_labels)
+            self.mixture.copy_from(self.saved_mixture)
+            self.live, self.is_saved = self.saved_live, False
+
+    def drop_saved(self):
+        """Forget what was saved: answers are there for good."""
+        self.saved_count, self.is_saved = 0, False
+
+    # --- What Python reads -----------------------------------------------------------------------
+
+    def touched(self):
+        """Return the coordinates that were seen."""
+        return np.flatnonzero(self.table["seen"])
+
+    def weights(self, indices):
+        """Return the weights of coordinates, as the experts are mixed now."""
+        cells, shares = self.table[indices], self.mixture.shares
+        coin = cells["fraction"].astype(np.float64) * cells["wealth"]
+        mixed = cells["weight"].astype(np.float64) @ shares[:SCALES]
+        return mixed + shares[COIN] * coin + shares[AVERAGE] * cells["average"]
+
+    def peeked_entries(self):
+        """Return coordinates and values of the row that was last looked at."""
+        start, count = self.record[:2].astype(np.int64).tolist()
+        entries = self.entry_array[start : start + count]
+        return entries["index"].astype(np.int64), entries["x"].astype(np.float64)
+
+    @property
+    def nbytes(self):
+        """Bytes of all arrays."""
+        arrays = (self.table, self.entry_array, self.rate_array, self.saved_table)
+        return sum(array.nbytes for array in arrays)
+
+    # --- Snapshots -------------------------------------------------------------------------------
+
+    def state(self):
+        """Return coordinates that were seen, by field, and the pool, whose rows have no gaps."""
+        found = Component.state(self)
+        touched = self.touched()
+        found["touched"] = touched
+        for name in CELL.names:
+            found[name] = self.table[name][touched]
+        for name in ENTRY.names:
+            found[name] = self.entry_array[name][: self.tail].copy()
+        return found
+
+    def restore(self, state):
+        """Take coordinates and the pool."""
+        Component.restore(self, state)
+        size = len(state["index"])
+        self.reserve(0, 2 * size, 0)
+        self.table[...] = 0
+        for name in CELL.names:
+            self.table[name][state["touched"]] = state[name]
+        for name in ENTRY.names:
+            self.entry_array[name][:size] = state[name]
+        self.tail = self.live = size
+        self.drop_saved()
+
+    def check(self, state):
+        """Demand that coordinates and entries can be some."""
+        arrays = {name: state.get(name) for name in ("touched", *CELL.names, *ENTRY.names)}
+        Component.check(self, {name: state[name] for name in state if name not in arrays})
+        demand(all(isinstance(array, np.ndarray) for array in arrays.values()), "coordinates")
+        touched = arrays["touched"]
+        demand(touched.dtype == np.int64 and touched.ndim == 1, "coordinates")
+        demand(((touched >= 0) & (touched <= self.coordinates)).all(), "coordinates")
+        demand((np.diff(touched) > 0).all(), "coordinates out of order")
+        check_arrays(arrays, CELL, len(touched))
+        check_arrays(arrays, ENTRY, arrays["index"].size)
+        demand((arrays["seen"] >= 1).all(), "coordinates that were never seen")
+        for name, allowed in RANGES.items():
+            array = arrays[name]
+            demand(((array >= allowed.least) & (array <= allowed.most)).all(), name)
+        demand((arrays["stake"] <= 1.001 * arrays["turnover"] + 1e-37).all(), "stakes")
+        demand(np.isin(arrays["index"], touched).all(), "entries of other coordinates")
+
+    def check_rows(self, starts, counts, size):
+        """Demand that rows of open tickets share a pool of so many entries among them."""
+        least = float(self.has_intercept)
+        demand((counts >= least).all() and (counts == np.floor(counts)).all(), "rows")
+        demand((starts == np.cumsum(counts) - counts).all(), "places of rows")
+        demand(counts.sum() == size, "entries of open tickets")
+
+
+SIGNED = Range(-LARGEST, LARGEST)
+POSITIVE = Range(0.0, LARGEST)
+RANGES = {
+    **dict.fromkeys(("weight", "average", "fraction", "mean"), SIGNED),
+    **dict.fromkeys(("wealth", "turnover", "stake", "deviation"), POSITIVE),
+    "root": Range(0.0, INFINITY),  # then its coordinate learns no more
+    "x": Range(-LARGEST_X, LARGEST_X),
+}
+
+
+def check_arrays(arrays, kind, size):
+    """Demand arrays with the types and shapes of so many of a kind."""
+    for name in kind.names:
+        field = kind.fields[name][0]
+        demand(arrays[name].dtype == field.base, f"the type of {name}")
+        demand(arrays[name].shape == (size, *field.shape), f"the shape of {name}")
+
+
+# --- Coordinates ---------------------------------------------------------------------------------
+
+
+def are_scattered(first, last, count):
+    """Tell whether coordinates may be far apart, of which these are first and last.
+
+    Others are neighbours, one after the other: those are in the cache, or come by themselves.
+    """
+    return last - first >= count or first - last >= count
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def update_moments(
+    cell: cython.pointer(Coordinate), value: cython.double, moments: cython.p_double
+) -> cython.double:
+    """Write mean and deviation with one more value; return its distance in deviations.
+
+    One division does for 1 / n and 1 / T, and one root for the distance and the deviation.
+    """
+    old: cython.double = cell.mean
+    spread: cython.double = cell.deviation
+    before: cython.double = min(cell.seen, MOST - 1)
+    n: cython.double = before + 1.0
+    away: cython.double = value - old
+    total: cython.double = n * (spread * spread) + away * away
+    inverse: cython.double = 1.0 / (n * max(total, LEAST_TOTAL))
+    share: cython.double = total * inverse
+    scale: cython.double = sqrt(before * (n * inverse))
+    moments[0] = old + away * share
+    moments[1] = scale * total * share
+    return away * scale
+
+
+def standardise(cell, value):
+    """Return a value in standard units; mean and deviation take it in."""
+    moments: cython.double[2]
+    either: cython.double[2]  # an index in place of a branch on random numbers
+    if not cython.compiled:
+        moments, either = [0.0, 0.0], [0.0, 0.0]
+    either[1] = update_moments(cell, value, moments)
+    mean, deviation = moments[0], moments[1]
+    cell.mean, cell.deviation = mean, deviation
+    cell.seen = cython.cast(cython.uint, min(cell.seen, MOST - 1) + 1)
+    either[0] = 1.0 if mean != 0.0 else 0.0
+    varies: cython.bint = deviation > FLAT * fabs(mean)
+    return either[varies]
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def as_single(x: cython.double) -> cython.double:
+    """Return a number as it is kept."""
+    if cython.compiled:
+        return cython.cast(cython.float, x)
+    else:
+        return float(np.float32(x))
+
+
+def change_open(cell, sign, x):
+    """Take an entry in or out of the sum over open tickets."""
+    grains = cython.cast(cython.longlong, fabs(x) * GRAINS + 0.5)
+    cell.open = min(max(cell.open + sign * grains, 0), MOST)
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def flip(
+    cell: cython.pointer(Coordinate),
+    z: cython.double,
+    l1: cython.double,
+    l2: cython.double,
+    unit: cython.double,
+) -> cython.void:
+    """One round of the coin; where z = 0 nothing changes."""
+    fraction: cython.double = cell.fraction
+    wealth: cython.double = cell.wealth
+    turnover: cython.double = cell.turnover
+    stake: cython.double = cell.stake
+    parts: cython.double[2]  # two divisions in one
+    wholes: cython.double[2]
+    if not cython.compiled:
+        parts, wholes = [0.0, 0.0], [0.0, 0.0]
+    w = fraction * wealth
+    if l1 > 0.0 or l2 > 0.0:
+        z += l2 * w + l1 * ((1.0 if w > 0.0 else 0.0) - (1.0 if w < 0.0 else 0.0))
+    z = min(max(z, -LARGEST), LARGEST)
+    size = fabs(z)
+    if size == 0.0:
+        return
+    quarter = ENDOWMENT * unit
+    theta = fraction * (turnover + stake) - z
+    won = (wealth - quarter) * stake - z * w
+    won = 0.5 * (won + fabs(won))  # its positive part, without a branch on random numbers
+    stake = min(max(stake, size), LARGEST)
+    turnover = min(turnover + size, LARGEST)
+    cell.stake, cell.turnover = stake, turnover
+    parts[0], parts[1] = theta, won
+    wholes[0], wholes[1] = turnover + stake, stake
+    for k in range(2):
+        parts[k] = parts[k] / wholes[k]
+    cell.fraction, cell.wealth = parts[0], quarter + min(parts[1], MOST_WON * unit)
+
+
+def shrink(cell, rates, slopes, l1, l2):
+    """w = soft(w, a_k eta l1) / (1 + a_k eta l2), for scales that have taken a step."""
+    w: cython.double
+    scale = LEAST_SCALE
+    for k in range(SCALES):
+        eta = scale * rates[k]
+        scale *= 4.0
+        if slopes[k] != 0.0:
+            w = cell.weight[k]
+            size = max(fabs(w) - eta * l1, 0.0) / (1.0 + eta * l2)
+            cell.weight[k] = size if w > 0.0 else -size
+
+
+def average(cell):
+    """average += 2 (w - average) / (n + 1), with w the weight of the third scale."""
+    w: cython.double = cell.weight[2]
+    seen: cython.double = cell.seen
+    mean: cython.double = cell.average
+    cell.average = mean + 2.0 / (seen + 1.0) * (w - mean)
+
+
+def reset(cell):
+    """Forget what labels have taught about a coordinate."""
+    for k in range(SCALES):
+        cell.weight[k] = 0.0
+    for k in range(RATES):
+        cell.root[k] = 0.0
+    cell.average = cell.fraction = cell.wealth = cell.turnover = cell.stake = 0.0

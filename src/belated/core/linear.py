@@ -1,0 +1,1598 @@
+# cython: infer_types=True
+"""Linear models with labels that come late: events, answers on their way, deadlines.
+
+Calling sequence for what owns a ``Linear`` (choosers, intervals):
+
+* ``predict(indices, values, count, at, span)`` opens a ticket for ``count`` entries; ``at`` is the
+  time and ``span`` the deadline of this ticket, NaN for that of the model. It returns the ticket
+  and leaves the prediction in ``value``; BAD for an entry that cannot be used; FULL: call
+  ``grow(count)`` and again. Nothing has changed then. ``peek`` does the same without a ticket, and
+  returns USED.
+* ``observe(ticket, label, weight, at, is_final)`` queues a label, which the next prediction applies
+  together with all others since the last one. ``is_final`` closes the ticket. USED, DROPPED (the
+  model had given up on it), or a refusal; ``is_late`` then says whether it was late.
+* ``cancel(ticket)`` closes a ticket. ``tick(at)`` lets the clock go on; ``note_time(kind)`` says
+  that a time of this kind was given.
+* ``is_waiting(ticket)``: whether it is open, and no answer that closes it is in the queue.
+* ``apply_answers()`` before weights or sums are read outside of an event: applies what is queued
+  for the time being. ``close_answers()`` inside of an event that will not be refused any more:
+  applies it for good.
+
+``LinearModel._read_row(features)`` writes the entries of a row to ``_indices`` and ``_values``
+(valid until the next one) and returns how many there are; it may run Python code, so ``_is_ready``
+must be False meanwhile.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import cython
+import numpy as np
+
+from belated import limits, refusals
+from belated.core.censoring import AGES, AMOUNT, BinaryCensoring, NumericCensoring
+from belated.core.component import COUNT, Range, demand
+from belated.core.learner import busy
+from belated.errors import AlreadyObserved, BadFeedback
+
+if cython.compiled:
+    from cython.cimports import numpy as cnp
+    from cython.cimports.cpython.exc import PyErr_CheckSignals
+
+    cnp.import_array()
+else:
+    from math import nan as NAN
+    from math import sqrt
+
+    from belated.core.censoring import Expiry, ImportanceWeights, LabelKinds, PendingPositives
+    from belated.core.component import Component
+    from belated.core.experts import ROW_FLOATS, Experts, row_at
+    from belated.core.label_losses import (
+        FIRST_LABELS,
+        HUGE_WEIGHT,
+        LabelLoss,
+        LabelStatistics,
+    )
+    from belated.core.learner import pair, plain_ticket
+    from belated.core.numerics import floats_at, ints_at, part
+    from belated.core.tickets import BAD, CLOSED, DROPPED, FULL, TOO_LARGE, USED, Keys, Tickets
+
+LAST = cython.declare(cython.double, 1.7976931348623157e308)  # the last time that there is
+LARGE = 1e140  # its square does not overflow
+SLACK = 1e-6
+
+# What is kept of a ticket behind its row: the prediction before the link; whether there is a label
+# so far, which, and what was learned of it; when it is due (LAST: never); whether that has passed
+# and the label so far was the last word; what answer is in the queue.
+SHOWN = ROW_FLOATS
+KNOWN, LABEL, LEARNED, DUE = SHOWN + 1, SHOWN + 2, SHOWN + 3, SHOWN + 4
+SETTLED, QUEUED, WIDTH = SHOWN + 5, SHOWN + 6, SHOWN + 7
+REVISION, FINAL = cython.declare(cython.double, 1.0), cython.declare(cython.double, 2.0)
+
+REVIEW = cython.declare(cython.longlong, 256)  # predictions between two reviews of the wait
+# Expired tickets that are remembered: so many, and so many for each that is open. What comes up to
+# nine times as late as the model waits then still tells it to wait longer.
+REMEMBERED = cython.declare(cython.longlong, 900)
+PER_OPEN = cython.declare(cython.longlong, 8)
+# Corrections after which experts are weighed anew, where silence is a label: before the first ones
+# come, all that is charged is that nothing was heard, which says little about experts.
+SETTLING = cython.declare(cython.longlong, 50)
+
+
+# --- Deadlines -----------------------------------------------------------------------------------
+
+
+class Deadlines:
+    """When tickets are due: a heap of (time, ticket), the earliest first and of equals the oldest.
+
+    Tickets that are closed by now stay until they come up, or until room is needed. What comes up
+    next depends only on which tickets are open and when they are due, so snapshots leave the heap
+    out.
+    """
+
+    def __init__(self, tickets: Tickets):
+        self.tickets, self.count, self.room = tickets, 0, 0
+        self.resize(tickets.capacity)
+
+    def resize(self, room):
+        """Give the heap room for so many tickets."""
+        due_array, number_array = np.zeros(room), np.zeros(room, np.int64)
+        due, number = floats_at(due_array), ints_at(number_array)
+        if room <= self.room:  # another thread was here while NumPy allocated
+            return
+        for i in range(self.count):
+            due[i], number[i] = self.due[i], self.number[i]
+        self.due_array, self.number_array, self.room = due_array, number_array, room
+        self.due, self.number = due, number
+
+    def is_open(self, number):
+        """Tell whether a ticket is open."""
+        entry = self.tickets.locate(number)
+        return entry >= 0 and self.tickets.seen[entry] >= 0
+
+    def has_room(self):
+        """Make room for one more by dropping tickets that are closed; False if it has to grow."""
+        if self.count < self.room:
+            return True
+        count: cython.longlong = self.count
+        self.count = 0
+        for i in range(count):
+            due, number = self.due[i], self.number[i]
+            if self.is_open(number):
+                self.push(due, number)
+        return self.count < self.room
+
+    def precedes(self, due, number, place):
+        """Tell whether a ticket comes before the one at a place."""
+        other = self.due[place]
+        return due < other or (due == other and number < self.number[place])
+
+    def push(self, due, number):
+        """Note when a ticket is due."""
+        place: cython.longlong = self.count
+        parent: cython.longlong
+        self.count += 1
+        while place > 0:
+            parent = (place - 1) >> 1
+            if not self.precedes(due, number, parent):
+                break
+            self.due[place], self.number[place] = self.due[parent], self.number[parent]
+            place = parent
+        self.due[place], self.number[place] = due, number
+
+    def pop(self):
+        """Remove the first ticket and return it; the last one sinks from the top."""
+        first = self.number[0]
+        self.count -= 1
+        count: cython.longlong = self.count
+        due, number = self.due[count], self.number[count]
+        place: cython.longlong = 0
+        child: cython.longlong = 1
+        while child < count:
+            if child + 1 < count and self.precedes(
+                self.due[child + 1], self.number[child + 1], child
+            ):
+                child += 1
+            if self.precedes(due, number, child):
+                break
+            self.due[place], self.number[place] = self.due[child], self.number[child]
+            place = child
+            child = 2 * place + 1
+        self.due[place], self.number[place] = due, number
+        return first
+
+    def is_due(self, now):
+        """Tell whether an open ticket is due before a time; closed ones are dropped on the way."""
+        while self.count > 0 and self.due[0] < now:
+            if self.is_open(self.number[0]):
+                return True
+            self.pop()
+        return False
+
+
+# --- Answers -------------------------------------------------------------------------------------
+
+NEAR = cython.declare(cython.longlong, 1000)  # tickets that count as asked at about one time
+M64 = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
+STEP = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
+FIRST_MIX = cython.declare(cython.ulonglong, 0xBF58476D1CE4E5B9)
+SECOND_MIX = cython.declare(cython.ulonglong, 0x94D049BB133111EB)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def mixed(ticket: cython.longlong) -> cython.double:
+    """Return a number in [0, 1) made of a ticket: the upper 53 bits of what SplitMix64 makes of it.
+
+    Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
+    """
+    z: cython.ulonglong = ticket + 1
+    z = z * STEP & M64
+    z = (z ^ z >> 30) * FIRST_MIX & M64
+    z = (z ^ z >> 27) * SECOND_MIX & M64
+    high: cython.longlong = (z ^ z >> 31) >> 11
+    return high * 1.1102230246251565e-16  # 2^-53
+
+
+class Answers(Component):
+    """Answers since the last prediction: a set, as no prediction was made between any two of them.
+
+    Experts take one step after another, so they follow the order of labels, and end with what came
+    last. Where labels come in bulk they are sorted by something: by store, by product, by size, by
+    how long they took. That says nothing, as no prediction was made in between. So a set is learned
+    in an order that depends on its tickets alone. With r the rank of a ticket among the n of the
+    set, and u in [0, 1) made of its number, labels come in the order of
+
+        r + max(n, 1000) u.
+
+    That mixes some hundred labels as if at random, also where tickets were asked in such an order.
+    But of a thousand and more, asked over a long time, the last are still learned after the first,
+    more or less: what is newest counts most where the world changes. Labels of one ticket keep
+    their order. ``closing`` of the answers close an open ticket.
+    """
+
+    def __init__(self):
+        self.count = self.closing = self.room = 0
+        self.resize(64)
+
+    def resize(self, room):
+        """Give the queue room for so many answers."""
+        number_array, final_array = np.zeros((2, room), np.int64)
+        label_array, weight_array, key_array = np.zeros((3, room))
+        order_array = np.zeros(2 * room, np.int64)
+        number, final = ints_at(number_array), ints_at(final_array)
+        label, weight = floats_at(label_array), floats_at(weight_array)
+        if room <= self.room:  # another thread was here while NumPy allocated
+            return
+        for i in range(self.count):
+            number[i], final[i] = self.number[i], self.final[i]
+            label[i], weight[i] = self.label[i], self.weight[i]
+        self.number_array, self.final_array = number_array, final_array
+        self.label_array, self.weight_array = label_array, weight_array
+        self.key_array, self.order_array = key_array, order_array
+        self.number, self.final, self.label, self.weight = number, final, label, weight
+        self.key, self.order = floats_at(key_array), ints_at(order_array)
+        self.spare, self.room = ints_at(order_array[room:]), room
+
+    def append(self, number, label, weight, is_final):
+        """Put an answer behind the others."""
+        at: cython.longlong = self.count
+        self.count += 1
+        self.number[at], self.label[at], self.weight[at] = number, label, weight
+        self.final[at] = 1 if is_final else 0
+
+    def sort(self):
+        """Write the places of the answers to ``order``, in the order of learning."""
+        n: cython.longlong = self.count
+        i: cython.longlong
+        for i in range(n):
+            self.order[i] = i
+            self.key[i] = self.number[i]
+        if n < 2:
+            return
+        self.sort_by_key()
+        scale = 1.0 * max(n, NEAR)
+        for i in range(n):
+            at = self.order[i]
+            self.key[at] = i + scale * mixed(self.number[at])
+        self.sort_by_key()
+
+    def sort_by_key(self):
+        """Sort ``order`` by ``key``, equal ones as they are (merge sort)."""
+        n: cython.longlong = self.count
+        source, target, width = self.order, self.spare, cython.cast(cython.longlong, 1)
+        start: cython.longlong
+        k: cython.longlong
+        while width < n:
+            start = 0
+            while start < n:
+                i, middle, end = start, min(start + width, n), min(start + 2 * width, n)
+                j = middle
+                for k in range(start, end):
+                    if i < middle and (j >= end or self.key[source[i]] <= self.key[source[j]]):
+                        target[k] = source[i]
+                        i += 1
+                    else:
+                        target[k] = source[j]
+                        j += 1
+                start = end
+            source, target = target, source
+            width *= 2
+        for k in range(n):
+            self.spare[k] = source[k]
+        for k in range(n):
+            self.order[k] = self.spare[k]
+
+    def state(self):
+        """Return the answers in the order of learning."""
+        self.sort()
+        order = self.order_array[: self.count]
+        return {
+            "numbers": self.number_array[order],
+            "labels": self.label_array[order],
+            "weights": self.weight_array[order],
+            "final": self.final_array[order],
+        }
+
+    def check(self, state):
+        names = ("numbers", "labels", "weights", "final")
+        demand(set(state) == set(names), "answers")
+        kinds = {"numbers": np.int64, "labels": np.float64, "weights": np.float64}
+        for name in names:
+            array = state[name]
+            fits = isinstance(array, np.ndarray) and array.dtype == kinds.get(name, np.int64)
+            demand(fits and array.shape == (len(state["numbers"]),), "answers")
+
+    def restore(self, state):
+        """Forget all answers; ``Linear`` takes those of the state, one by one."""
+        self.count = self.closing = 0
+
+
+# --- The model -----------------------------------------------------------------------------------
+
+# Counts by age, of which a state has those up to the last that is not 0.
+BY_AGE = ("expiry.came", "censoring.counts", "censoring.sums", "positives.corrections")
+
+
+def lengthened(state):
+    """Return a state with all counts by age."""
+    found = dict(state)
+    for name in BY_AGE:
+        counts = state.get(name)
+        demand(isinstance(counts, np.ndarray) and counts.dtype == np.float64, "counts by age")
+        demand(counts.ndim == 1 and len(counts) <= AGES, "counts by age")
+        demand(len(counts) == 0 or counts[len(counts) - 1] != 0.0, "counts by age")
+        found[name] = np.append(counts, np.zeros(AGES - len(counts)))
+    return found
+
+
+class Linear(Component):
+    """A linear model with late labels: experts, corrections, and the events around them.
+
+    A ticket keeps its row, what the six experts predicted, its label so far, what was learned of it
+    and when it is due. When a label is applied, every expert evaluates the loss at its *current*
+    weights. Costs are O(row) per event, and O(log open) where tickets have deadlines.
+
+    ``settled`` counts tickets whose label so far became the last word by itself, ``heard`` those of
+    them that were closed by that, ``settled_late`` labels that came afterwards, ``corrected``
+    labels that replaced another one; ``lost`` is the sum of weights times losses of what was shown,
+    ``scored`` that of the weights.
+    """
+
+    FIELDS = {
+        **dict.fromkeys(("settled", "settled_late", "corrected", "heard"), COUNT),
+        "kind_of_times": Range(0, 3, int),
+        "clock": Range(-math.inf, 1.7976931348623157e308),
+        "lost": Range(-1e250, 1e250),
+        "scored": AMOUNT,
+    }
+
+    def __init__(
+        self,
+        loss: object,
+        coordinates: object,
+        intercept: object,
+        l1: object,
+        l2: object,
+        silence: object,
+        deadline: object,
+        learns_late: object,
+        most_open: object,
+        by_ages: object,
+        least_wait: object,
+        wait: object,
+    ):
+        self.tickets = Tickets(WIDTH, 1.7976931348623157e308)
+        self.loss, self.labels = loss, LabelStatistics(loss)
+        self.experts = Experts(loss, self.labels, coordinates, intercept, l1, l2)
+        censoring = BinaryCensoring if loss.is_binary else NumericCensoring
+        self.censoring = censoring(self.tickets, self.labels, KNOWN)
+        self.positives, self.kinds = PendingPositives(), LabelKinds()
+        self.expiry, self.weights = Expiry(by_ages, least_wait, wait), ImportanceWeights()
+        self.answers, self.deadlines = Answers(), Deadlines(self.tickets)
+        self.has_silence, self.silence = silence is not None, silence or 0.0
+        self.expects_positives = self.has_silence and loss.is_binary
+        self.has_deadlines = deadline is not None
+        self.deadline = 0.0 if deadline is None else deadline
+        self.learns_late, self.most_open = learns_late, most_open or 0
+        self.settled = self.settled_late = self.corrected = self.heard = self.kind_of_times = 0
+        self.clock, self.lost, self.scored = -math.inf, 0.0, 0.0
+        self.value, self.is_late, self.is_applied, self.saved = 0.0, False, False, None
+
+    def parts(self):
+        names = ("tickets", "labels", "experts", "censoring", "positives", "expiry", "kinds")
+        return {name: getattr(self, name) for name in (*names, "weights", "answers")}
+
+    # --- Predictions -----------------------------------------------------------------------------
+
+    def predict(self, indices, values, count, at, span):
+        """Open a ticket for entries at a time; ``span`` is its deadline. NaN: that of the model."""
+        if self.experts.find_bad(indices, values, count) >= 0:
+            return BAD
+        if not self.make_room(count):
+            return FULL
+        self.close_answers()
+        if self.has_deadlines:
+            self.pass_time(at if at == at else 1.0 * self.tickets.rounds)
+        self.give_up()
+        entry = self.tickets.open_next()
+        record = self.tickets.record(entry)
+        ticket = self.tickets.number[entry]
+        p = self.show(self.experts.predict(row_at(record), indices, values, count))
+        record[SHOWN] = p
+        record[KNOWN] = record[LABEL] = record[LEARNED] = record[SETTLED] = record[QUEUED] = 0.0
+        record[DUE] = LAST
+        if self.has_deadlines:
+            due = self.clock + (span if span == span else self.deadline)
+            if due < LAST:
+                record[DUE] = due
+                self.deadlines.push(due, ticket)
+        self.value = self.loss.link(p)
+        if self.has_silence:  # learned as it is: nobody sent it by mistake
+            self.update_correction()
+            self.learn(entry, self.silence, self.silence, 1.0, 1.0)
+        elif self.censoring.is_counting and self.tickets.rounds >= self.censoring.next_update:
+            self.censoring.update()
+        return ticket
+
+    def peek(self, indices, values, count):
+        """Leave in ``value`` what ``predict`` would, and return USED."""
+        if self.experts.find_bad(indices, values, count) >= 0:
+            return BAD
+        if not self.make_room(count):
+            return FULL
+        self.value = self.loss.link(self.show(self.experts.peek(indices, values, count)))
+        return USED
+
+    def show(self, p):
+        """Return what is shown of what the experts predict."""
+        return self.censoring.corrected(p)
+
+    def update_correction(self):
+        """Count, now and then, how many corrections of silence are still to come."""
+        if not self.expects_positives or self.positives.is_counting == 0:
+            return
+        if self.tickets.rounds >= self.positives.next_update:
+            pending = self.positives.update(
+                self.tickets.rounds, self.tickets.rounds - self.tickets.arrived
+            )
+            self.labels.pending_positives = pending if self.silence == 0.0 else -pending
+
+    # --- Room ------------------------------------------------------------------------------------
+
+    def has_room(self, count):
+        """Tell whether there is room for one more ticket with so many entries as things are."""
+        if self.tickets.tail() >= self.tickets.capacity or not self.experts.has_room(count):
+            return False
+        return not self.has_deadlines or self.deadlines.count < self.deadlines.room
+
+    def make_room(self, count):
+        """Make room by dropping what is closed; False if something has to grow.
+
+        Nothing moves while answers are applied for the time being.
+        """
+        if self.is_applied or self.has_room(count):
+            return self.has_room(count)
+        if not self.tickets.has_room():
+            return False
+        if not self.experts.has_room(count):
+            if not self.experts.fits_compacted(count):
+                return False
+            self.compact()
+        if self.has_deadlines and not self.deadlines.has_room():
+            return False
+        return self.experts.has_room(count)
+
+    def compact(self):
+        """Drop the rows of closed tickets."""
+        self.experts.begin_compaction()
+        for entry in range(self.tickets.tail()):
+            if self.tickets.seen[entry] >= 0:
+                self.experts.keep(row_at(self.tickets.record(entry)))
+
+    def grow(self, count):
+        """Let grow whatever has no room for one more row, or for one more answer."""
+        self.make_queue(1)
+        may_move = not self.is_applied
+        is_full: cython.bint = self.tickets.tail() >= self.tickets.capacity
+        if is_full and not (may_move and self.tickets.has_room()):
+            self.tickets.grow()
+        if self.has_deadlines and self.deadlines.room < self.tickets.capacity:
+            self.deadlines.resize(self.tickets.capacity)
+        elif self.deadlines.count == self.deadlines.room:
+            self.deadlines.resize(2 * self.deadlines.room)
+        if not self.experts.has_room(count):
+            if may_move and self.experts.fits_compacted(count):
+                self.compact()
+            else:
+                self.experts.grow(count)
+        return 0
+
+    # --- Tickets that close by themselves --------------------------------------------------------
+
+    def give_up(self):
+        """Close what has waited too long, or is too much."""
+        if self.expiry.by_ages and self.tickets.rounds & (REVIEW - 1) == 0:
+            self.expiry.review(self.tickets.rounds)
+        if self.expiry.is_fixed or self.expiry.limit > 0:
+            while self.tickets.rounds - self.tickets.find_oldest() > self.expiry.limit:
+                self.close_late(self.tickets.head)
+        self.tickets.forget_oldest(
+            REMEMBERED + PER_OPEN * (self.tickets.rounds - self.tickets.arrived)
+        )
+        if self.most_open > 0:
+            while self.tickets.rounds - self.tickets.arrived >= self.most_open:
+                self.tickets.find_oldest()
+                self.close_late(self.tickets.head)
+
+    def close_late(self, entry):
+        """Close a ticket that nothing more is expected of; an answer after all is counted as late.
+
+        With a label so far it is settled, unless it was before.
+        """
+        record = self.tickets.record(entry)
+        known: cython.bint = record[KNOWN] > 0.0
+        if known:
+            self.heard += 1
+            self.settled += 0 if record[SETTLED] > 0.0 else 1
+        self.release(entry)
+        self.tickets.count_arrival(entry)
+        if self.tickets.rounds == self.tickets.arrived:
+            self.censoring.reset()
+        self.tickets.skip(entry)
+
+    def release(self, entry):
+        """Let the row of an open ticket go, and clear its record."""
+        record = self.tickets.record(entry)
+        if record[KNOWN] == 0.0:
+            self.experts.abandon(row_at(record))
+        self.experts.release(row_at(record))
+        for i in range(WIDTH):
+            record[i] = 0.0
+
+    def pass_time(self, at):
+        """Let the clock go on, and close what was due before; it never goes back."""
+        if at > self.clock:
+            self.clock = at
+        while self.deadlines.count > 0 and self.deadlines.due[0] < self.clock:
+            number = self.deadlines.pop()
+            entry = self.tickets.locate(number)
+            if entry < 0 or self.tickets.seen[entry] < 0:
+                continue
+            record = self.tickets.record(entry)
+            if self.learns_late and record[KNOWN] > 0.0:
+                self.settled += 1
+                record[SETTLED] = 1.0
+            else:
+                self.close_late(entry)
+
+    def tick(self, at):
+        """Let the clock go on without a prediction."""
+        self.close_answers()
+        if self.has_deadlines:
+            self.pass_time(at)
+
+    def note_time(self, kind):
+        """Remember of what kind times are."""
+        self.kind_of_times = max(self.kind_of_times, kind)
+
+    # --- Answers ---------------------------------------------------------------------------------
+
+    def find(self, ticket):
+        """Return the entry of a ticket that takes an answer, or why there is none.
+
+        Answers that are applied for the time being are taken back.
+        """
+        if self.is_applied:
+            self.take_back()
+        entry = self.tickets.locate(ticket)
+        if entry >= 0 and self.tickets.record(entry)[QUEUED] == FINAL:
+            return CLOSED
+        return entry
+
+    def is_waiting(self, ticket):
+        """Tell whether a ticket is open, also after the answers in the queue."""
+        entry = self.tickets.locate(ticket)
+        if entry < 0 or self.tickets.seen[entry] < 0:
+            return False
+        return self.is_applied or self.tickets.record(entry)[QUEUED] != FINAL
+
+    def replaces(self, entry):
+        """Tell whether a label of an open ticket takes the place of another one."""
+        if self.has_silence:
+            return True
+        record = self.tickets.record(entry)
+        return self.tickets.seen[entry] >= 0 and record[KNOWN] + record[QUEUED] > 0.0
+
+    def check_answer(self, entry, label, weight, is_final):
+        """Return BAD or TOO_LARGE for a label or a weight that cannot be used, else USED."""
+        if not (self.loss.is_label(label) and 0.0 < weight <= HUGE_WEIGHT):
+            return BAD
+        if weight != 1.0 and (not is_final or self.replaces(entry)):
+            return TOO_LARGE
+        return USED
+
+    def uses(self, entry, at):
+        """Tell whether an answer at a time is used, and leave in ``is_late`` whether it is late."""
+        self.is_late = True
+        if self.tickets.seen[entry] < 0:
+            return False
+        record = self.tickets.record(entry)
+        if record[DUE] < at or record[SETTLED] > 0.0:
+            return self.learns_late and record[KNOWN] + record[QUEUED] > 0.0
+        self.is_late = False
+        return True
+
+    def observe(self, ticket, label, weight, at, is_final):
+        """Queue the label of a ticket; all checks come before any change.
+
+        A time at which tickets close applies the answers so far, and begins a set.
+        """
+        entry = self.find(ticket)
+        if entry < 0:
+            return entry
+        status = self.check_answer(entry, label, weight, is_final)
+        if status < 0:
+            return status
+        if self.answers.count == self.answers.room:
+            return FULL
+        is_used = self.uses(entry, at)
+        if self.has_deadlines and at > self.clock:
+            if self.deadlines.is_due(at):
+                self.close_answers()
+            self.pass_time(at)
+        if not is_used:
+            is_final = True
+        elif is_final:
+            self.answers.closing += 1
+        self.answers.append(ticket, label, weight, is_final)
+        self.tickets.record(entry)[QUEUED] = FINAL if is_final else REVISION
+        return USED if is_used else DROPPED
+
+    def label_so_far(self, ticket):
+        """Return the label so far of a ticket, NaN for none; of a closed one, that of silence."""
+        entry = self.find(ticket)
+        if entry < 0 or self.tickets.seen[entry] < 0:
+            return self.silence
+        for i in range(self.answers.count - 1, -1, -1):
+            if self.answers.number[i] == ticket:
+                return self.answers.label[i]
+        record = self.tickets.record(entry)
+        return record[LABEL] if record[KNOWN] > 0.0 else NAN
+
+    def cancel(self, ticket):
+        """Close a ticket of which nothing more will be heard; what was learned stays."""
+        entry = self.find(ticket)
+        if entry < 0:
+            return entry
+        self.close_answers()
+        if self.tickets.is_expired(entry):
+            self.tickets.drop_expired(entry)
+            return DROPPED
+        self.release(entry)
+        self.tickets.count_arrival(entry)
+        if self.tickets.rounds == self.tickets.arrived:
+            self.censoring.reset()
+        self.tickets.cancel(entry)
+        return USED
+
+    def close_answers(self):
+        """Apply the answers in the queue for good."""
+        if self.answers.count == 0:
+            return
+        if self.is_applied:
+            self.experts.drop_saved()
+            self.is_applied = False
+        else:
+            self.apply_queue()
+        self.answers.count = self.answers.closing = 0
+
+    def apply_queue(self):
+        """Apply all answers in their order."""
+        self.answers.sort()
+        for i in range(self.answers.count):
+            at = self.answers.order[i]
+            self.apply(
+                self.answers.number[at],
+                self.answers.label[at],
+                self.answers.weight[at],
+                self.answers.final[at],
+            )
+
+    def apply_answers(self):
+        """Apply the answers for the time being, unless they are."""
+        if self.answers.count > 0 and not self.is_applied:
+            self.save()
+            self.apply_queue()
+            self.is_applied = True
+        return 0
+
+    def save(self):
+        """Save what the answers will change."""
+        self.experts.drop_saved()  # of a call that found no memory
+        tickets, experts, count = self.tickets, self.experts, self.answers.count
+        others = [Component.state(self.tickets), self.censoring.state(), self.positives.state()]
+        others += [self.expiry.state(), self.kinds.state(), self.weights.state()]
+        own = {name: getattr(self, name) for name in self.FIELDS}
+        entries, records = np.zeros((2, count), np.int64), np.zeros((count, WIDTH))
+        entry_at, record_at = ints_at(entries), floats_at(records)
+        if self.labels.labels <= FIRST_LABELS:  # an early outlier may reset all coordinates
+            experts.save_all()
+        for i in range(count):
+            entry = tickets.locate(self.answers.number[i])
+            entry_at[i], entry_at[count + i] = entry, tickets.seen[entry]
+            for j in range(WIDTH):
+                record_at[i * WIDTH + j] = tickets.record(entry)[j]
+            if tickets.seen[entry] >= 0 and self.labels.labels > FIRST_LABELS:
+                experts.save(row_at(tickets.record(entry)))
+        self.saved = (others, own, entries, records)
+        return 0
+
+    def take_back(self):
+        """Undo what ``apply_answers`` has done."""
+        if not self.is_applied:
+            return
+        tickets = self.tickets
+        others, own, entries, records = self.saved
+        parts = (self.censoring, self.positives, self.expiry, self.kinds, self.weights)
+        Component.restore(tickets, others[0])
+        for each, state in zip(parts, others[1:], strict=True):
+            each.restore(state)
+        for name, value in own.items():
+            setattr(self, name, value)
+        entry_at, record_at, count = ints_at(entries), floats_at(records), self.answers.count
+        for i in range(count):
+            entry = entry_at[i]
+            tickets.seen[entry] = entry_at[count + i]
+            for j in range(WIDTH):
+                tickets.record(entry)[j] = record_at[i * WIDTH + j]
+        self.experts.take_back()
+        self.is_applied, self.saved = False, None
+
+    # --- Learning --------------------------------------------------------------------------------
+
+    def apply(self, ticket, y, weight, is_final):
+        """Learn a label from the queue; one that replaces another counts as often as that did."""
+        entry = self.tickets.locate(ticket)
+        age = self.tickets.rounds - ticket - 1
+        self.expiry.record(age)
+        self.kinds.record(age, y)
+        record = self.tickets.record(entry)
+        record[QUEUED] = 0.0
+        if self.tickets.is_expired(entry):
+            self.tickets.late += 1
+            self.tickets.drop_expired(entry)
+            return
+        known: cython.bint = record[KNOWN] > 0.0
+        if record[SETTLED] > 0.0:
+            self.settled_late += 1
+        if not known:
+            if not self.has_silence and self.experts.check_first_labels(y, self.tickets.rounds):
+                self.censoring.restart()
+            learned = self.labels.clip(y)
+            self.labels.clipped += 1 if learned != y else 0
+            self.censoring.record(ticket, self.loss.residual(row_at(record).mixture, learned))
+            often = 1.0
+            if is_final:
+                often = self.weights.weigh(self.tickets.rounds, ticket, self.labels.labels)
+            self.weights.age += age
+            self.labels.record_first(learned, weight * often if is_final else 0.0)
+            self.learn(entry, y, learned, weight, often)
+        elif record[LABEL] != y:
+            learned = self.labels.clip_again(y, record[LEARNED])
+            self.labels.clipped += 1 if learned != y else 0
+            self.learn_again(entry, y, learned)
+        if is_final:
+            self.experts.release(row_at(record))
+            self.tickets.count_arrival(entry)
+            self.tickets.close(entry)
+        if not self.has_silence and self.tickets.rounds == self.tickets.arrived:
+            self.censoring.reset()
+
+    def learn(self, entry, y, learned, weight, often):
+        """Learn the first label of a ticket: it is scored as it is, and ``learned`` as clipped.
+
+        Base, unit and mixture count it ``often`` times its weight.
+        """
+        record = self.tickets.record(entry)
+        row = row_at(record)
+        self.lost += weight * self.loss.value(record[SHOWN], y)
+        self.scored += weight
+        self.experts.charge(row, self.tickets.number[entry], learned, weight * often)
+        self.labels.add(learned, weight * often)
+        self.experts.learn(row, learned, weight)
+        record[KNOWN], record[LABEL], record[LEARNED] = 1.0, y, learned
+
+    def learn_again(self, entry, y, learned):
+        """Put a label in the place of another; what was learned of that is taken back.
+
+        Of a label that was clipped, and is still as far out, nothing new is learned.
+        """
+        record = self.tickets.record(entry)
+        row = row_at(record)
+        p, old, before = record[SHOWN], record[LABEL], record[LEARNED]
+        self.lost += self.loss.value(p, y) - self.loss.value(p, old)
+        self.corrected += 1
+        stays: cython.bint = (old > before and y > learned) or (old < before and y < learned)
+        if not stays:
+            self.experts.recharge(row, self.tickets.number[entry], before, learned)
+        if self.has_silence and self.corrected == SETTLING:
+            self.experts.mixture.reset_losses(self.tickets.rounds)
+        if self.expects_positives:
+            self.positives.record(
+                self.tickets.rounds, self.tickets.number[entry], old != self.silence
+            )
+        if not stays:
+            self.labels.replace(before, learned)
+            self.experts.correct(row, before, learned)
+            record[LEARNED] = learned
+        record[LABEL] = y
+
+    # --- What Python reads -----------------------------------------------------------------------
+
+    @property
+    def rounds(self):
+        """Predictions so far."""
+        return self.tickets.rounds
+
+    @property
+    def has_times(self):
+        """Whether the clock shows times that users gave; otherwise it counts predictions."""
+        return self.kind_of_times > 0
+
+    @property
+    def open(self):
+        """Tickets that wait for their last word, after all answers in the queue."""
+        return self.tickets.open - (0 if self.is_applied else self.answers.closing)
+
+    @property
+    def spread(self):
+        """Standard deviation of the labels so far, as they were learned; 0 before the first."""
+        labels = self.labels
+        return math.sqrt(labels.spread / labels.count) if labels.count > 0.0 else 0.0
+
+    @property
+    def nbytes(self):
+        """Bytes of the large arrays."""
+        tickets = self.tickets
+        arrays = (tickets.number_array, tickets.seen_array, tickets.record_array)
+        return self.experts.nbytes + sum(array.nbytes for array in arrays)
+
+    def look(self):
+        """Apply the answers for the time being, for what reads the state next."""
+        self.apply_answers()
+
+    def correction(self, p: cython.double):
+        """Return by how much a prediction is moved for labels that are still to come."""
+        return self.show(p) - p
+
+    def first_refused(self, numbers, labels, weights, may_come: cython.bint):
+        """Return place and status of the first answer that would be refused, or -1 and USED.
+
+        ``may_come``: tickets may also be those to come.
+        """
+        number, label, weight = ints_at(numbers), floats_at(labels), floats_at(weights)
+        count: cython.Py_ssize_t = len(numbers)
+        i: cython.Py_ssize_t
+        for i in range(count):
+            if may_come and number[i] >= self.tickets.rounds:
+                status = BAD
+                if self.loss.is_label(label[i]) and 0.0 < weight[i] <= HUGE_WEIGHT:
+                    status = TOO_LARGE if weight[i] != 1.0 and self.has_silence else USED
+            else:
+                status = self.find(number[i])
+                if status >= 0:
+                    status = self.check_answer(status, label[i], weight[i], True)
+            if status < 0:
+                return i, status
+        return -1, USED
+
+    def answerable(self):
+        """Return the tickets whose label would not be refused: open ones, and some expired."""
+        found = self.tickets.answerable()
+        if not self.is_applied:
+            for i in range(self.answers.count):
+                if self.answers.final[i]:
+                    found.discard(self.answers.number[i])
+        return found
+
+    def counts(self):
+        """Return what reports say, by the name of the field."""
+        counts = self.tickets.counts()
+        counts["skipped"] -= self.heard
+        counts["late"] += self.settled_late
+        counts["settled"], counts["corrected"] = self.settled, self.corrected
+        counts["tamed"] = self.labels.clipped
+        return counts
+
+    # --- State -----------------------------------------------------------------------------------
+
+    def state(self):
+        """Return all fields; answers that are applied for the time being are taken back."""
+        self.take_back()
+        self.compact()
+        found = Component.state(self)
+        records, is_open = found["tickets.records"], found["tickets.seen"] >= 0
+        records[:, QUEUED] = 0.0
+        for name in BY_AGE:
+            found[name] = np.trim_zeros(found[name], "b")
+        return {**found, "tickets.records": records[is_open]}  # those of closed tickets are 0
+
+    def check(self, state):
+        """Demand that these can be the fields; see ``state``."""
+        Component.check(self, with_closed(lengthened(state)))
+
+    def restore(self, state):
+        """Take what ``state`` returned."""
+        Component.restore(self, with_closed(lengthened(state)))
+        self.is_applied, self.saved = False, None
+        tickets, deadlines = self.tickets, self.deadlines
+        if self.has_deadlines:
+            deadlines.count = 0
+            deadlines.resize(tickets.capacity)
+            for entry in range(tickets.tail()):
+                due = tickets.record(entry)[DUE]
+                if (
+                    tickets.seen[entry] >= 0
+                    and due < LAST
+                    and tickets.record(entry)[SETTLED] == 0.0
+                ):
+                    deadlines.push(due, tickets.number[entry])
+        names = ("numbers", "labels", "weights", "final")
+        columns = [state[f"answers.{name}"].tolist() for name in names]
+        for number, label, weight, final in zip(*columns, strict=True):
+            demand(self.receive(number, label, weight, final == 1) >= 0, "answers")
+
+    def make_queue(self, count: cython.Py_ssize_t):
+        """Make room for so many answers more."""
+        while self.answers.count + count > self.answers.room:
+            self.answers.resize(2 * self.answers.room)
+
+    def receive(self, ticket: cython.longlong, label: cython.double, weight: cython.double, final):
+        """Queue an answer that was in a queue before."""
+        self.make_queue(1)
+        return self.observe(ticket, label, weight, NAN, final)
+
+    def verify(self, state):
+        """Demand what concerns several parts together."""
+        rounds, skipped = state["tickets.rounds"], state["tickets.skipped"]
+        open_tickets = rounds - state["tickets.arrived"]
+        settled, heard = state["settled"], state["heard"]
+        demand(heard <= min(settled, skipped) and settled <= rounds, "counts of labels")
+        demand(state["tickets.held"] == state["tickets.excess"] == 0, "tickets that are held")
+        demand(not self.most_open or open_tickets <= self.most_open, "too many open tickets")
+        demand(state["labels.clipped"] <= state["labels.labels"] + state["corrected"], "clipping")
+        demand(max(state["labels.labels"], state["censoring.since"]) <= rounds, "labels")
+        demand(state["scored"] <= rounds * limits.HUGE_WEIGHT, "the number of labels")
+        corrections = np.abs(state["positives.corrections"])
+        pending = abs(state["labels.pending_positives"])
+        demand((corrections <= state["corrected"]).all() and pending <= rounds, "corrections")
+        demand(self.expects_positives or (not corrections.any() and pending == 0.0), "corrections")
+        demand(not self.has_silence or not state["censoring.is_counting"], "censored labels")
+        number, seen = state["tickets.number"], state["tickets.seen"]
+        records, is_open = state["tickets.records"], seen >= 0
+        demand((records[~is_open] == 0.0).all(), "records of closed tickets")
+        if self.expiry.is_fixed:
+            ages = rounds - 1 - number[is_open]
+            demand((ages <= self.expiry.limit).all(), "overdue tickets")
+        self.verify_records(state, number[is_open], records[is_open])
+
+    def verify_records(self, state, number, records):
+        """Demand that open tickets have rows, predictions and labels that can be."""
+        known, label, learned = (records[:, column] for column in (KNOWN, LABEL, LEARNED))
+        demand(np.isin(known, (0.0, 1.0)).all() and (records[:, QUEUED] == 0.0).all(), "labels")
+        demand(not self.has_silence or (known == 1.0).all(), "labels so far")
+        takes = [self.takes(y) for y in label[known == 1.0].tolist()]
+        demand(all(takes) and (label[known == 0.0] == 0.0).all(), "labels so far")
+        low, high = state["labels.low"], state["labels.high"]
+        fits = (learned >= low) & (learned <= high)
+        demand(np.where(known == 1.0, fits, learned == 0.0).all(), "what was learned of labels")
+        settled = records[:, SETTLED]
+        demand(((settled == 0.0) | ((settled == 1.0) & (known == 1.0))).all(), "settled tickets")
+        demand(self.learns_late or not settled.any(), "settled tickets")
+        demand(self.has_deadlines or (records[:, DUE] == LAST).all(), "deadlines")
+        self.experts.check_rows(records[:, 0], records[:, 1], len(state["experts.index"]))
+        # What was issued before experts were weighed anew may have been ruined by an outlier.
+        issued = records[:, 2 : SHOWN + 1]
+        low, high = min(state["labels.floor"], 0.0), max(state["labels.ceiling"], 0.0)
+        fits = (issued >= low - SLACK * abs(low)) & (issued <= high + SLACK * abs(high))
+        is_older = number < state["experts.mixture.charged_from"]
+        demand((fits.all(axis=1) | is_older).all(), "predictions out of range")
+        demand((np.abs(issued) <= LARGE).all(), "predictions out of range")
+
+    def takes(self, label: cython.double):
+        """Tell whether a number can be a label."""
+        return self.loss.is_label(label)
+
+
+def with_closed(state):
+    """Return the state with records of closed tickets."""
+    seen, records = state.get("tickets.seen"), state.get("tickets.records")
+    fits = isinstance(records, np.ndarray) and isinstance(seen, np.ndarray) and seen.ndim == 1
+    if not (fits and records.shape == (np.count_nonzero(seen >= 0), WIDTH)):
+        return state
+    found = np.zeros((len(seen), WIDTH))
+    found[seen >= 0] = records
+    return {**state, "tickets.records": found}
+
+
+# --- Public methods ------------------------------------------------------------------------------
+
+CHUNK = 100_000  # events between two chances to interrupt a long replay
+MANY = 1000  # answers of one call that are applied at once, and not by the next prediction
+
+
+class Forecast(NamedTuple):
+    """What ``predict`` returns."""
+
+    ticket: int
+    """Number to give back with the label."""
+    value: float
+    """The prediction: a number, for logistic loss a probability, for Poisson loss a rate."""
+
+
+_Forecast = Forecast
+_float = float
+
+
+def number_of(given, who, name):
+    """Return a label, an amount or a weight as a float."""
+    if isinstance(given, str | bytes):
+        raise BadFeedback(f"{who}: a {name} must be a number, got {given!r}")
+    try:
+        return _float(given)
+    except (TypeError, ValueError, OverflowError):
+        raise BadFeedback(f"{who}: a {name} must be a number, got {given!r}") from None
+
+
+if not cython.compiled:
+
+    def ints_from(vector, start):
+        """Return what begins at an entry of a vector of ints."""
+        return vector[start:]
+
+
+def plain_size(array, is_whole):
+    """Return the length of a NumPy vector of floats, or of ints, without gaps; -1 for others."""
+    if cython.compiled:
+        if not cnp.PyArray_CheckExact(array):
+            return -1
+        vector = cython.cast(cnp.ndarray, array)
+        kind: cython.int = cnp.NPY_INT64 if is_whole else cnp.NPY_DOUBLE
+        if (
+            cnp.PyArray_TYPE(vector) != kind
+            or cnp.PyArray_NDIM(vector) != 1
+            or not cnp.PyArray_ISCARRAY_RO(vector)
+        ):
+            return -1
+        return cnp.PyArray_DIM(vector, 0)
+    else:
+        kind = np.int64 if is_whole else np.float64
+        is_plain = type(array) is np.ndarray and array.dtype == kind and array.ndim == 1
+        return len(array) if is_plain and array.flags.carray else -1
+
+
+class Replay:
+    """A whole log for a model: events t for the prediction of ticket t, ~t for its label.
+
+    Ticket t has row t - ``begin``, which is also where its prediction goes, and label t -
+    ``first``. ``times`` has one per event, ``spans`` one per row, or each one for all.
+    """
+
+    def __init__(
+        self,
+        linear: Linear,
+        events: object,
+        rows: object,
+        labels: object,
+        weights: object,
+        first: object,
+        times: object,
+        spans: object,
+    ):
+        indptr, indices, values = rows
+        self.linear, self.first, self.begin = linear, first, linear.tickets.rounds
+        self.count, self.has_times, self.has_spans = len(events), len(times) > 1, len(spans) > 1
+        self.predictions = np.empty(np.count_nonzero(events >= 0))
+        self.arrays = (events, indptr, indices, values, labels, weights, times, spans)
+        self.event, self.place, self.index = ints_at(events), ints_at(indptr), ints_at(indices)
+        self.value, self.label, self.weight = (
+            floats_at(values),
+            floats_at(labels),
+            floats_at(weights),
+        )
+        self.time, self.span = floats_at(times), floats_at(spans)
+        self.out = floats_at(self.predictions)
+        self.margins = np.empty(len(self.predictions))  # before the link, for ``run_ada_grad``
+        self.margin = floats_at(self.margins)
+
+    def run(self, start, end):
+        """Do events until something has to grow; return the number of the event where that is.
+
+        Labels are passed over whose ticket is forgotten by then.
+        """
+        for i in range(start, end):
+            event = self.event[i]
+            at = self.time[i] if self.has_times else self.time[0]
+            if event >= 0:
+                row = event - self.begin
+                place = self.place[row]
+                span = self.span[row] if self.has_spans else self.span[0]
+                index, value = ints_from(self.index, place), part(self.value, place)
+                status = self.linear.predict(index, value, self.place[row + 1] - place, at, span)
+                if status < 0:
+                    return i
+                self.out[row] = self.linear.value
+            else:
+                row = ~event - self.first
+                status = self.linear.observe(~event, self.label[row], self.weight[row], at, True)
+                if status == FULL:
+                    return i
+        return end
+
+    def entries_at(self, i):
+        """Return how many entries the row of an event has."""
+        event = self.event[i]
+        if event < 0:
+            return 0
+        return self.place[event - self.begin + 1] - self.place[event - self.begin]
+
+
+class LinearModel:
+    """The events of a linear model; ``belated.linear`` adds settings, reports and snapshots.
+
+    It has ``_time(at, deadline, who)``, which returns a time and the deadline of a ticket, NaN for
+    none, and the kind of the time, 0 for none; what reads the arguments of many events; and
+    ``_row_of`` and ``_bad_entry`` for rows and what is wrong with them.
+    """
+
+    # ``_is_ready`` is False while Python code, or a long loop, is at work.
+    __slots__ = (
+        *("_hasher", "_indices", "_is_ready", "_linear", "_names", "_positions", "_row"),
+        *("_settings", "_values"),
+    )
+
+    def _begin(self, settings, hasher):
+        """Take settings, having seen nothing."""
+        self._settings, self._hasher = settings, hasher
+        self._linear = Linear(**settings.numbers())
+        self._names, self._row = Keys(self._linear.tickets), None
+        self._positions, self._is_ready = np.arange(64), True
+
+    def _alone(self, who, work):
+        """Do what reads the state step by step; refuse calls meanwhile."""
+        if not self._is_ready:
+            raise busy(who)
+        self._is_ready = False
+        try:
+            return work()
+        finally:
+            self._is_ready = True
+
+    def ticket(self, name):
+        """Return the ticket that a key stands for; a ticket stands for itself."""
+        return self._names.ticket(name)
+
+    def is_open(self, ticket):
+        """Tell whether a ticket, or that of a key, still waits for its label."""
+        if isinstance(ticket, str):
+            return self._linear.is_waiting(self._names.known.get(ticket, -1))
+        return self._linear.is_waiting(self._names.ticket(ticket))
+
+    # --- One event -------------------------------------------------------------------------------
+
+    def predict(self, features, *, key=None, at=None, deadline=None):
+        """Return the next ticket and a prediction.
+
+        ``features`` is a dict of numbers and strings (None: missing), a pair (indices, values), or
+        a vector whose positions are the coordinates. With a ``key``, every other verb takes the key
+        in the place of the ticket. ``at`` is the time; ``deadline`` is that of this ticket alone.
+        """
+        if not self._is_ready:
+            raise busy("predict")
+        now: cython.double = NAN
+        span: cython.double = NAN
+        kind: cython.longlong = 0
+        linear = self._linear
+        self._is_ready = False
+        try:
+            if key is not None:
+                key = self._checked_key(key)
+            if at is not None or deadline is not None or linear.has_deadlines:
+                now, span, kind = self._time(at, deadline, "predict")
+            count = self._read_row(features)
+            ticket = self._issue(count, now, span)
+            if ticket < 0:
+                raise self._refused_row(features, count, "predict")
+        finally:
+            self._is_ready = True
+        if kind > 0:
+            linear.note_time(kind)
+        if key is not None:
+            self._names.give(key, ticket)
+        return pair(_Forecast, ticket, linear.value)
+
+    def peek(self, features):
+        """Return what ``predict`` would, without a ticket and without any change."""
+        return self._alone("peek", lambda: self._peeked(features, "peek"))
+
+    def _peeked(self, features, who):
+        count = self._read_row(features)
+        linear = self._linear
+        linear.apply_answers()
+        status = linear.peek(self._indices, self._values, count)
+        while status == FULL:
+            linear.grow(count)
+            status = linear.peek(self._indices, self._values, count)
+        if status < 0:
+            raise self._refused_row(features, count, who)
+        return linear.value
+
+    def observe(self, ticket, label, weight=1.0, *, at=None):
+        """Learn the label of a ticket, the last word on it, which counts ``weight`` times.
+
+        Any order, any delay. Returns False when the ticket was closed before, by its deadline or
+        because the model had given up on it, so that the label is dropped. Raises
+        ``UnknownTicket``, ``AlreadyObserved`` or ``BadFeedback``, and then nothing has changed.
+        """
+        return self._hear("observe", ticket, label, weight, at, True)
+
+    def revise(self, ticket, label, *, at=None):
+        """Learn the label so far; the ticket stays open, and the label may change again.
+
+        Returns and raises what ``observe`` does. Only losses in which the label enters linearly can
+        take a label back: squared, logistic and Poisson.
+        """
+        self._check_revisable("revise")
+        return self._hear("revise", ticket, label, 1.0, at, False)
+
+    def add(self, ticket, amount, *, at=None):
+        """Add an amount to the label so far: an instalment, or a refund if it is negative.
+
+        Where nothing was said before, the label so far is that of silence. Returns and raises what
+        ``revise`` does.
+        """
+        self._check_revisable("add")
+        if not self._is_ready:
+            raise busy("add")
+        number = self._names.ticket(ticket)
+        self._is_ready = False
+        try:
+            self._linear.take_back()
+            amount = number_of(amount, "add", "amount")
+        finally:
+            self._is_ready = True
+        before = self._linear.label_so_far(number)
+        if before != before:
+            raise BadFeedback(
+                f"add: ticket {number} has no label yet to add to; nothing has changed: revise it "
+                "first, or make the model with silence=0"
+            )
+        return self._hear("add", number, before + amount, 1.0, at, False)
+
+    def _hear(self, who, ticket, label, weight, at, is_final):
+        """Take in a label; return whether it is used."""
+        if not self._is_ready:
+            raise busy(who)
+        number = plain_ticket(ticket)
+        if number < 0:
+            number = self._names.ticket(ticket)
+        now: cython.double = NAN
+        is_plain = type(label) is _float and type(weight) is _float
+        if at is not None or not is_plain or self._linear.is_applied:
+            self._is_ready = False
+            try:
+                self._linear.take_back()
+                label = number_of(label, who, "label")
+                weight = number_of(weight, who, "weight")
+                if at is not None:
+                    now = self._time(at, None, who)[0]
+            finally:
+                self._is_ready = True
+        status = self._answer(number, label, weight, now, is_final)
+        if status < 0:
+            raise self._refusal(status, number, label, weight, who)
+        if is_final and self._names.known:
+            self._names.drop(ticket)
+        return status == USED
+
+    def cancel(self, ticket):
+        """Close a ticket whose label will never come; a label so far, also silence, stays."""
+        if not self._is_ready:
+            raise busy("cancel")
+        number = self._names.ticket(ticket)
+        if self._linear.is_applied:
+            self._alone("cancel", lambda: self._linear.take_back())
+        status = self._linear.cancel(number)
+        if status < 0:
+            raise self._refusal(status, number, 0.0, 1.0, "cancel")
+        self._names.drop(ticket)
+
+    def tick(self, at):
+        """Let the clock go on without a prediction: tickets whose deadline has passed are closed.
+
+        The clock never goes back; an earlier time changes nothing.
+        """
+        now, _, kind = self._alone("tick", lambda: self._time(at, None, "tick"))
+        self._linear.tick(now)
+        self._linear.note_time(kind)
+
+    # --- Many events -----------------------------------------------------------------------------
+
+    def predict_many(self, rows, *, keys=None, at=None):
+        """Predict for many rows at one time; return their tickets and predictions.
+
+        ``rows`` is (indptr, indices, values), a matrix, or a list of what ``predict`` takes. The
+        result is the same, bit for bit, as row by row. ``keys`` has the key of every row, as a
+        list, an array or a column; None or NaN is that of a row without one. Where one cannot be a
+        key, is there twice or belongs to a ticket that is open, nothing has changed.
+
+        >>> import belated as bl
+        >>> model = bl.LinearModel("squared")
+        >>> tickets, values = model.predict_many([{"x": 1.0}, {"x": 2.0}], keys=["a", "b"])
+        >>> model.observe_many(["b", "a"], [4.0, 2.0]).tolist()
+        [True, True]
+        """
+        return self._alone("predict_many", lambda: self._predicted(rows, keys, at))
+
+    def _predicted(self, rows, keys, at):
+        sparse, names, now, kind = self._rows_arguments(rows, keys, at)
+        begin = self._linear.tickets.rounds
+        events = np.arange(begin, begin + len(sparse[0]) - 1)
+        none = np.empty(0)
+        now, span = np.array([now]), np.array([NAN])
+        replay = Replay(self._linear, events, sparse, none, none, 0, now, span)
+        try:
+            self._run(replay, None)
+        finally:
+            done = self._linear.tickets.rounds - begin
+            if done:
+                self._linear.note_time(kind)
+            for ticket, name in enumerate((names or [])[:done], begin):
+                if name is not None:
+                    self._names.give(name, ticket)
+        return events, replay.predictions
+
+    def peek_many(self, rows):
+        """Return what ``predict`` would for each of many rows, without tickets or any change."""
+        return self._alone("peek_many", lambda: self._peeked_at(rows))
+
+    def _peeked_at(self, rows):
+        linear = self._linear
+        indptr, indices, values = self._rows_of(rows, "peek_many")
+        out = np.empty(len(indptr) - 1)
+        bounds, index = ints_at(indptr), ints_at(indices)
+        value, found = floats_at(values), floats_at(out)
+        linear.apply_answers()
+        for row in range(len(out)):
+            start, count = bounds[row], bounds[row + 1] - bounds[row]
+            places, numbers = ints_from(index, start), part(value, start)
+            while linear.peek(places, numbers, count) == FULL:
+                linear.grow(count)
+            found[row] = linear.value
+        return out
+
+    def observe_many(self, tickets, labels, weights=None, *, at=None):
+        """Learn many labels at one time; return which were used.
+
+        ``tickets`` has tickets, keys, or both: each is what ``observe`` would take it for. Labels
+        of tickets that were given up on before were not used. All are checked before the first is
+        used. The result is the same, bit for bit, as one by one, in any order.
+        """
+        return self._alone("observe_many", lambda: self._heard(tickets, labels, weights, at))
+
+    def _heard(self, tickets, labels, weights, at):
+        linear = self._linear
+        heard, labels, weights, now = self._labels_arguments(tickets, labels, weights, at)
+        wanted = heard.tickets
+        place, status = linear.first_refused(wanted, labels, weights, False)
+        if status < 0:
+            who = heard.at("observe_many", place)
+            raise self._refused(status, wanted, labels, weights, place, who)
+        ticket, label, weight = ints_at(wanted), floats_at(labels), floats_at(weights)
+        count: cython.Py_ssize_t = len(wanted)
+        when: cython.double = now
+        i: cython.Py_ssize_t
+        linear.make_queue(count)
+        used = np.zeros(count, np.bool_)
+        for i in range(count):
+            status = linear.observe(ticket[i], label[i], weight[i], when, True)
+            used[i] = status == USED
+        for name in heard.names or ():
+            self._names.drop(name)
+        if count >= MANY:
+            linear.apply_answers()
+        return used
+
+    def replay(
+        self,
+        rows,
+        labels,
+        timeline,
+        *,
+        weights=None,
+        first=0,
+        at=None,
+        deadlines=None,
+        keys=None,
+        progress=None,
+    ):
+        """Feed a whole log through the compiled loop and return the predictions in ticket order.
+
+        ``rows`` holds the features of the predictions of this call, in order, as for
+        ``predict_many``. Entry i of ``labels`` and ``weights`` belongs to ticket first + i; where a
+        ticket is not observed they may be anything. ``timeline`` is a ``Timeline`` (labels that
+        never came stay open) or an array of events: t for the prediction of ticket t, ~t for its
+        label. ``at`` has the time of every event, and ``deadlines`` that of every row, where they
+        matter. ``keys`` has the key of every row; those of tickets that can still be answered at
+        the end are kept. ``progress`` is called with the number of events done, now and then.
+
+        The result is the same, bit for bit, as event by event. Everything is checked before the
+        first event. When the run is interrupted, the model stands between two events; its
+        ``rounds`` and ``report`` say where.
+        """
+        given = (rows, labels, timeline, weights, first, at, deadlines, keys)
+        return self._alone("replay", lambda: self._replayed(given, keys, progress))
+
+    def _replayed(self, given, keys, progress):
+        linear = self._linear
+        linear.take_back()
+        *arguments, kind = self._replay_arguments(*given)
+        replay = Replay(linear, *arguments)
+        try:
+            self._run(replay, progress)
+        finally:
+            if linear.tickets.rounds > replay.begin:  # as live, where those of labels are not kept
+                linear.note_time(kind)
+            if keys is not None:
+                for ticket in sorted(linear.answerable()):
+                    if ticket >= replay.begin:
+                        self._names.give(str(keys[ticket - replay.begin]), ticket)
+        return replay.predictions
+
+    def _run(self, replay: Replay, progress):
+        """Do all events of a log, without the interpreter lock."""
+        done: cython.Py_ssize_t = 0
+        end: cython.Py_ssize_t
+        while done < replay.count:
+            end = min(replay.count, done + cython.cast(cython.Py_ssize_t, CHUNK))
+            with cython.nogil:
+                done = replay.run(done, end)
+            if done < end:
+                self._linear.grow(replay.entries_at(done))
+            elif progress is not None:
+                progress(done)
+            elif cython.compiled:
+                PyErr_CheckSignals()
+
+    # --- Rows, and what is refused ---------------------------------------------------------------
+
+    def _read_row(self, features):
+        """Let ``_indices`` and ``_values`` be a row, and return its length."""
+        if type(features) is dict:
+            count = self._hasher.fill(features)
+            self._indices, self._values = self._hasher.index_at, self._hasher.value_at
+            return count
+        indices, values, size = features, features, -1
+        if type(features) is tuple and len(features) == 2:
+            indices, values = features
+            size = plain_size(indices, True)
+            if size != plain_size(values, False):
+                size = -1
+        else:
+            size = plain_size(features, False)
+            if size >= 0:
+                indices = self._positions_to(size)
+        if size < 0:
+            indices, values, size = self._row_of(features)
+        self._row = (indices, values)
+        self._indices, self._values = ints_at(indices), floats_at(values)
+        return size
+
+    def _positions_to(self, size):
+        """Return the coordinates of a row that is a vector."""
+        if size > len(self._positions):
+            self._positions = np.arange(2 * size)
+        return self._positions
+
+    def _issue(self, count, at, span):
+        """Open a ticket for the row that was read, and let grow what has no room."""
+        linear = self._linear
+        ticket = linear.predict(self._indices, self._values, count, at, span)
+        while ticket == FULL:
+            linear.grow(count)
+            ticket = linear.predict(self._indices, self._values, count, at, span)
+        return ticket
+
+    def _answer(self, ticket, label, weight, at, is_final):
+        """Queue an answer, and let the queue grow where it is full."""
+        linear = self._linear
+        status = linear.observe(ticket, label, weight, at, is_final)
+        while status == FULL:
+            linear.grow(0)
+            status = linear.observe(ticket, label, weight, at, is_final)
+        return status
+
+    def _checked_key(self, key):
+        """Return a key; refuse what is none, or that of a ticket that waits for its label."""
+        names = self._names
+        found = names.known.get(key, -1) if isinstance(key, str) else -1
+        if found >= 0 and not self._linear.is_waiting(found):
+            names.drop(key)
+        return names.check(key)
+
+    def _give_keys(self, pairs):
+        """Give keys to tickets that can still be answered."""
+        for key, ticket in pairs:
+            self._names.give(str(key), ticket)
+
+    def _drop_keys(self, names):
+        """Forget keys, whose tickets are closed."""
+        for name in names:
+            self._names.drop(name)
+
+    def _refused(self, status: cython.longlong, tickets, labels, weights, place, who):
+        """Return the error for one of many labels."""
+        label, weight = labels[place].item(), weights[place].item()
+        return self._refusal(status, tickets[place], label, weight, who)
+
+    def _refused_row(self, features, count, who):
+        """Return the error for the row that was read."""
+        place = self._linear.experts.find_bad(self._indices, self._values, count)
+        return self._bad_entry(features, place, self._indices[place], self._values[place], who)
+
+    def _refusal(self, status, ticket, label, weight, who):
+        """Return the error for a label that is refused."""
+        if status == CLOSED:
+            return AlreadyObserved(f"{who}: ticket {ticket} {refusals.CLOSED_BEFORE}")
+        found = refusals.of_ticket(status, ticket, self._linear.tickets.rounds, f"{who}: ")
+        if found is not None:
+            return found
+        if status == TOO_LARGE:
+            return BadFeedback(
+                f"{who}: the label of ticket {ticket} replaces one that counted once, so its "
+                f"weight must be 1, got {weight!r}; nothing has changed"
+            )
+        if not 0.0 < weight <= HUGE_WEIGHT:
+            return BadFeedback(
+                f"{who}: the weight of ticket {ticket} must be positive and at most "
+                f"{limits.HUGE_WEIGHT:g}, got {weight!r}; nothing has changed: to leave a label "
+                "out, cancel its ticket"
+            )
+        return BadFeedback(
+            f"{who}: labels of the {self._settings.loss} loss must be {self._settings.labels}, got "
+            f"{label!r} for ticket {ticket}; nothing has changed: send a right one, or cancel the "
+            "ticket"
+        )
+
+    def _state(self, who):
+        """Return the state and that of the keys, of the same moment."""
+        return self._alone(who, self._state_now)
+
+    def _state_now(self):
+        linear = self._linear
+        state, keys = linear.state(), self._names.state()
+        alive = linear.answerable()
+        return state, {"keys": [pair for pair in keys["keys"] if pair[1] in alive]}
+
+
+# --- A textbook method ---------------------------------------------------------------------------
+
+
+def run_ada_grad(
+    loss: LabelLoss,
+    scale: cython.double,
+    log: Replay,
+    weights,
+    sums,
+    first: cython.Py_ssize_t,
+    last: cython.Py_ssize_t,
+):
+    """Let AdaGrad play events of a log as if there were no delays; see ``belated.replays.blind``.
+
+    With m = sum w_i x_i the prediction of a ticket, and g_i = h l'(m, y) x_i when its label y of
+    weight h comes, sum_i += g_i^2 and w_i -= scale g_i / sqrt(sum_i). The last is the constant.
+    """
+    w, squares = floats_at(weights), floats_at(sums)
+    bias = cython.cast(cython.longlong, len(weights) - 1)
+    for i in range(first, last):
+        event = log.event[i]
+        row = event if event >= 0 else ~event
+        start, end = log.place[row], log.place[row + 1]
+        if event >= 0:
+            margin = w[bias]
+            for j in range(start, end):
+                margin += w[log.index[j]] * log.value[j]
+            log.margin[row] = margin
+            log.out[row] = loss.link(margin)
+            continue
+        slope = log.weight[row] * loss.slope(log.margin[row], log.label[row])
+        for j in range(start, end + 1):
+            index = log.index[j] if j < end else bias
+            g = slope * log.value[j] if j < end else slope
+            squares[index] += g * g
+            if squares[index] > 0.0:
+                w[index] -= scale * g / sqrt(squares[index])

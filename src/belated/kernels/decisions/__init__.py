@@ -1,1 +1,0 @@
-"""Choosing among actions: rows of context and action, probabilities, the pick."""

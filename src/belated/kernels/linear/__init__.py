@@ -1,1 +1,0 @@
-"""Kernels of linear models with late labels."""

@@ -1,0 +1,259 @@
+"""Losses of labels and the experts of linear models, alone and in both modes of the core."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import belated as bl
+from belated.core import label_losses
+from belated.core.experts import Experts
+from belated.core.label_losses import LabelStatistics
+from belated.errors import SnapshotError
+from conftest import Python
+from naive_linear import NaiveLinear, NaiveLoss
+
+Array = NDArray[np.float64]
+
+LOSSES: dict[str, tuple[Any, NaiveLoss]] = {
+    "squared": (label_losses.Squared(), NaiveLoss("squared")),
+    "absolute": (label_losses.Absolute(), NaiveLoss("absolute")),
+    "quantile": (label_losses.Quantile(0.9), NaiveLoss("quantile", quantile=0.9)),
+    "huber": (label_losses.Huber(0.7), NaiveLoss("huber", delta=0.7)),
+    "hinge": (label_losses.Hinge(), NaiveLoss("hinge")),
+    "logistic": (label_losses.Logistic(), NaiveLoss("logistic")),
+    "poisson": (label_losses.Poisson(), NaiveLoss("poisson")),
+}
+LABELS = {"logistic": (0.0, 1.0), "hinge": (-1.0, 1.0), "poisson": (0.0, 1.0, 7.0)}
+NUMBERS = (-2.5, 0.0, 0.3, 40.0)
+POINTS = (-30.0, -2.0, -0.4, 0.1, 1.7, 4.0)
+
+
+@pytest.mark.parametrize("kind", LOSSES)
+def test_losses_are_those_of_the_slow_version(kind: str) -> None:
+    loss, naive = LOSSES[kind]
+    for y in LABELS.get(kind, NUMBERS):
+        for p in POINTS:
+            value, slope = loss.evaluate(p, y)
+            assert value == pytest.approx(naive.value(p, y), rel=1e-12, abs=1e-14)
+            assert slope == pytest.approx(naive.slope(p, y), rel=1e-12, abs=1e-14)
+            for q in (1e-6, 0.3, 50.0):
+                wanted = naive.implicit(p, y, q)
+                assert loss.implicit(p, y, q) == pytest.approx(wanted, rel=1e-9, abs=1e-12)
+            assert loss.implicit(p, y, 0.0) == slope
+
+
+@pytest.mark.parametrize("kind", LOSSES)
+def test_links_and_their_losses(kind: str) -> None:
+    loss, naive = LOSSES[kind]
+    for p in POINTS[1:]:
+        v = loss.to_value(p)
+        assert v == pytest.approx(naive.shown(p), rel=1e-13)
+        assert loss.to_prediction(v) == pytest.approx(p, rel=1e-9)
+        for y in LABELS.get(kind, NUMBERS):
+            assert loss.losses([v], [y])[0] == pytest.approx(naive.value(p, y), rel=1e-9, abs=1e-12)
+    with pytest.raises(ValueError, match="same shape"):
+        loss.losses([1.0], [1.0, 0.0])
+
+
+@pytest.mark.parametrize("kind", LOSSES)
+def test_labels(kind: str) -> None:
+    loss, _ = LOSSES[kind]
+    assert all(loss.accepts(y) for y in LABELS.get(kind, NUMBERS))
+    assert not any(loss.accepts(y) for y in (math.nan, math.inf, -math.inf, 1e21))
+    assert loss.accepts(0.5) == (kind not in ("logistic", "hinge"))
+    assert loss.accepts(-1.0) == (kind not in ("logistic", "poisson"))
+
+
+# --- Both modes ----------------------------------------------------------------------------------
+
+SCRIPT = """
+import json
+from test_experts import LOSSES, life
+print(json.dumps({kind: life(kind) for kind in LOSSES}))
+"""
+
+
+def label_of(kind: str, signal: Array) -> Array:
+    """Return labels that depend on a signal."""
+    if kind == "logistic":
+        return (signal > 0.0).astype(float)
+    if kind == "hinge":
+        return np.where(signal > 0.0, 1.0, -1.0)
+    return np.floor(np.exp(0.5 * np.minimum(signal, 4.0))) if kind == "poisson" else signal
+
+
+def life(kind: str) -> str:
+    """Return a digest of predictions and states of models that live through all events."""
+    digest = hashlib.sha256()
+    can_revise = LOSSES[kind][0].is_linear_in_label
+    for options in ({}, {"l1": 0.01, "l2": 0.02}, *([{"silence": 0.0}] if can_revise else [])):
+        rng, said = np.random.default_rng(5), list[float]()
+        model: Any = bl.LinearModel(kind, bits=5, **options)  # type: ignore[arg-type]
+        labels = label_of(kind, rng.normal(size=150))
+        for t in range(150):
+            indices = rng.integers(0, 32, size=rng.integers(0, 8))
+            row = indices, np.where(indices < 9, 1.0, rng.normal(size=indices.size))
+            said += [model.peek(row), model.predict(row).value]
+            for late in {t - int(rng.integers(1, 30)) for _ in range(2)}:
+                if late >= 0 and model.is_open(late):
+                    last = not can_revise or rng.random() < 0.7
+                    (model.observe if last else model.revise)(late, float(labels[late]))
+        digest.update(np.array(said).tobytes() + model.snapshot())
+    return digest.hexdigest()
+
+
+def test_interpreted_equals_compiled(python: Python) -> None:
+    interpreted = python("-c", SCRIPT, BELATED_INTERPRETED="1")
+    assert json.loads(interpreted) == {kind: life(kind) for kind in LOSSES}
+
+
+# --- Experts -------------------------------------------------------------------------------------
+
+
+def grown(kind: str = "squared", rounds: int = 60) -> Any:
+    """Return a model in the middle of its life."""
+    rng = np.random.default_rng(1)
+    model: Any = bl.LinearModel(kind, bits=4)  # type: ignore[arg-type]
+    for t in range(rounds):
+        model.predict((rng.integers(0, 16, size=4), rng.normal(size=4)))
+        if t >= 9:
+            model.observe(t - 9, float(label_of(kind, rng.normal(size=1))[0]))
+    return model
+
+
+def test_states_can_be_restored() -> None:
+    state = grown()._linear.state()
+    own = {name.partition(".")[2]: state[name] for name in state if name.startswith("experts.")}
+    loss = label_losses.Squared()
+    other = Experts(loss, LabelStatistics(loss), 16)
+    other.check(own)
+    other.restore(own)
+    restored = other.state()
+    assert restored.keys() == own.keys()
+    assert all(np.array_equal(restored[name], own[name]) for name in own)
+
+
+FORGED: list[tuple[str, Any]] = [
+    ("touched", lambda a: a + 16),
+    ("touched", lambda a: a[::-1].copy()),
+    ("touched", lambda a: a.astype(np.int32)),
+    ("touched", lambda a: -a - 1),
+    ("weight", lambda a: a * np.float32(np.inf)),
+    ("weight", lambda a: a[:, :3]),
+    ("root", lambda a: -a - np.float32(1.0)),
+    ("root", lambda a: a.astype(np.float64)),
+    ("mean", lambda a: np.full_like(a, np.nan)),
+    ("stake", lambda a: a + np.float32(1e9)),
+    ("seen", lambda a: a * np.uint32(0)),
+    ("open", lambda a: a[1:]),
+    ("index", lambda a: a + np.int32(17)),
+    ("index", lambda a: a - np.int32(17)),
+    ("x", lambda a: np.full_like(a, 1e6)),
+    ("x", lambda a: None),
+    ("mixture.shares", lambda a: a * 2.0),
+    ("mixture.largest", lambda a: -1.0),
+    ("mixture.charged_from", lambda a: 1.5),
+]
+
+
+@pytest.mark.parametrize("place", range(len(FORGED)))
+def test_forged_states_are_refused(place: int) -> None:
+    name, forge = FORGED[place]
+    linear = grown()._linear
+    state = linear.state()
+    linear.check(state)
+    state[f"experts.{name}"] = forge(state[f"experts.{name}"])
+    with pytest.raises(SnapshotError):
+        linear.check(state)
+
+
+@pytest.mark.parametrize(
+    ("starts", "counts", "size"),
+    [([0, 5], [5, 6], 12), ([0, 4], [5, 6], 11), ([0], [0.0], 0), ([0, 5], [5.5, 5.5], 11)],
+)
+def test_rows_must_share_the_pool(starts: list[int], counts: list[float], size: int) -> None:
+    loss = label_losses.Squared()
+    experts = Experts(loss, LabelStatistics(loss), 16)
+    experts.check_rows(np.array([0.0, 5.0]), np.array([5.0, 6.0]), 11)
+    with pytest.raises(SnapshotError):
+        experts.check_rows(np.array(starts), np.array(counts), size)
+
+
+# --- The range of numbers ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e-12, 1e12, 1e19])
+@pytest.mark.parametrize("kind", ["squared", "absolute", "huber"])
+def test_the_unit_of_labels_does_not_matter(kind: Any, scale: float) -> None:
+    def values(unit: float) -> Array:
+        rng = np.random.default_rng(2)
+        model = bl.LinearModel(kind, bits=4, delta=unit)
+        weights, said = rng.normal(size=16), []
+        for t in range(300):
+            indices, x = rng.integers(0, 16, size=5), rng.normal(size=5)
+            said.append(model.predict((indices, x)).value)
+            model.observe(t, unit * float(weights[indices] @ x))
+        return np.array(said)
+
+    np.testing.assert_allclose(values(scale), scale * values(1.0), rtol=2e-2, atol=1e-3 * scale)
+
+
+@pytest.mark.parametrize("scale", [1e-25, 1e-10, 1e10, 1e29])
+def test_the_units_of_features_do_not_matter(scale: float) -> None:
+    def values(unit: float) -> Array:
+        rng = np.random.default_rng(3)
+        model = bl.LinearModel(bits=4)
+        weights, said = rng.normal(size=16), []
+        for t in range(300):
+            indices, x = rng.integers(0, 16, size=5), rng.normal(size=5) + 1.0
+            said.append(model.predict((indices, unit * x)).value)
+            model.observe(t, float(weights[indices] @ x))
+        return np.array(said)
+
+    np.testing.assert_allclose(values(scale), values(1.0), rtol=2e-2, atol=1e-2)
+
+
+@pytest.mark.parametrize("kind", LOSSES)
+def test_the_largest_numbers_stay_finite(kind: Any) -> None:
+    rng = np.random.default_rng(4)
+    model = bl.LinearModel(kind, bits=4)
+    large = {"logistic": 1.0, "hinge": 1.0}.get(kind, 1e20)
+    for t in range(200):
+        value = model.predict((rng.integers(0, 16, size=3), rng.choice([-1e30, 1.0, 1e30], 3)))
+        assert math.isfinite(value.value)
+        least = 0.0 if kind in ("logistic", "poisson") else -large
+        model.observe(t, float(rng.choice([least, large])), float(rng.choice([1.0, 1e15])))
+    state = model._linear.state()
+    model._linear.check(state)
+    with pytest.raises(bl.linear.BadFeatures):
+        model.predict((np.array([0]), np.array([1.1e30])))
+
+
+# --- Against the slow version without rounding ---------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", LOSSES)
+def test_rounding_of_coordinates_hardly_matters(kind: Any) -> None:
+    rng = np.random.default_rng(7)
+    fast, slow = bl.LinearModel(kind, bits=6, wait=None), NaiveLinear(kind, wait=None)
+    weights, labels, said = rng.normal(size=64), [], []
+    for t in range(200):
+        indices, values = rng.integers(0, 64, size=8), rng.normal(size=8) * 3.0 + 1.0
+        signal = weights[indices] @ values / 5.0 + 0.3 * rng.normal()
+        labels.append(float(label_of(kind, np.array(signal))))
+        row = list(zip(indices.tolist(), values.tolist(), strict=True))
+        said.append((fast.predict((indices, values)).value, slow.predict(row)[1]))
+        if t >= 20:
+            fast.observe(t - 20, labels[t - 20])
+            slow.observe(t - 20, labels[t - 20])
+    ours, exact = np.array(said).T
+    away = np.abs(ours - exact) / (np.abs(exact) + np.std(exact))
+    assert np.median(away) < 1e-5
+    assert away.max() < 1e-4

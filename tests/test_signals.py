@@ -1,0 +1,217 @@
+"""Signals whose handlers raise, and threads, in the middle of keyed rounds of every model.
+
+An event with built-in components has happened or has not, wherever a signal comes: a ticket is open
+under its key, or neither is there. Threads that share a model lose no event.
+"""
+
+from __future__ import annotations
+
+import random
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import belated as bl
+from belated.errors import BusyError, UnknownTicket
+from interrupts import without_collector
+
+# Interpreted, every event is made of many steps, and nothing of this is promised.
+pytestmark = [pytest.mark.compiled, pytest.mark.needs_compiler]
+SIGNALS = 10_000
+DELAY, WINDOW = 3, 30
+"""How many rounds later tickets are answered, and how many of the newest may be open."""
+
+
+class Model(NamedTuple):
+    """How a model is made, and its events."""
+
+    make: Callable[[], Any]
+    predict: Callable[[Any, str], Any]
+    observe: Callable[[Any, str], Any]
+    gives_up: bool = False
+    """Whether tickets may close by themselves; their keys stay until another ticket has them."""
+
+
+ROW = {"hour": 0.5, "shop=3": 1.0}
+GRADIENT, VALUE = np.array([0.5, -0.25, 1.0]), 0.5
+
+
+def learner(spec: Any, answer: Any = GRADIENT, gives_up: bool = False) -> Model:
+    """Return the events of a learner."""
+    return Model(
+        lambda: bl.Learner(spec),
+        lambda model, key: model.predict(key),
+        lambda model, key: model.observe(key, answer),
+        gives_up,
+    )
+
+
+PROBLEM = bl.Problem(bl.Ball(3), lipschitz=2.0, magnitude=2.0)
+ADAPTIVE = bl.PFTRL(bl.Ball(3), bl.rates.DelayAdaptive(1.0))
+MODELS = {
+    "portfolio": learner(PROBLEM.learner(skip=True), gives_up=True),
+    "gradients": learner(bl.FirstOrder(ADAPTIVE)),
+    "value": learner(PROBLEM.learner("value"), VALUE),
+    "two values": learner(PROBLEM.learner("two-values"), np.array([VALUE, -VALUE])),
+    "deadline": learner(bl.Deadline(bl.FirstOrder(ADAPTIVE), 5), gives_up=True),
+    "capacity": learner(bl.Capacity(bl.FirstOrder(ADAPTIVE), 8), gives_up=True),
+    "knobs": Model(
+        lambda: bl.Knobs({"rate": (0.0, 1.0), "size": bl.ranges.Int(1, 9)}),
+        lambda model, key: model.predict(key),
+        lambda model, key: model.observe(key, VALUE),
+    ),
+    "linear": Model(
+        lambda: bl.LinearModel("squared", bits=6),
+        lambda model, key: model.predict(ROW, key=key),
+        lambda model, key: model.observe(key, VALUE),
+    ),
+    "linear, silence": Model(
+        lambda: bl.LinearModel("logistic", bits=6, silence=0.0, deadline={"predictions": 5}),
+        lambda model, key: model.predict(ROW, key=key),
+        lambda model, key: model.observe(key, 1.0),
+        True,
+    ),
+    "intervals": Model(
+        lambda: bl.Intervals(bl.LinearModel("squared", bits=6)),
+        lambda model, key: model.predict(ROW, key=key),
+        lambda model, key: model.observe(key, VALUE),
+    ),
+    "chooser": Model(
+        lambda: bl.Chooser(["low", "high"], bits=6),
+        lambda model, key: model.choose(ROW, key=key),
+        lambda model, key: model.observe(key, VALUE),
+    ),
+}
+
+
+class Interrupt(BaseException):
+    """What a signal raises, wherever the interpreter is."""
+
+
+@pytest.fixture
+def handler() -> Iterator[None]:
+    """Let alarms raise."""
+
+    def interrupt(*_: object) -> None:
+        raise Interrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    yield
+    signal.signal(signal.SIGALRM, before)
+
+
+def has_key(model: Any, ticket: int) -> bool:
+    """Tell whether the key of a ticket stands for it, and for no other one."""
+    try:
+        found = model.ticket(f"k{ticket}")
+    except UnknownTicket:
+        return False
+    assert found == ticket
+    return True
+
+
+def check_inner(model: Any) -> None:
+    """Demand that a model around others agrees with them."""
+    if isinstance(model, bl.Chooser):
+        shown = {choice.model_ticket for choice in model._choices.open.values()}
+        assert len(shown) == model.model.open
+        assert sum(each.chosen for each in model._choices.actions.values()) == model.rounds
+    if isinstance(model, bl.Intervals):
+        assert len(model._coverage.issued) == model._score_model.open == model.open
+        assert model.rounds == model._score_model.rounds == model._coverage.rounds
+        assert model._score_model.rounds == model.model.rounds
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no such signals here")
+@pytest.mark.parametrize("name", MODELS)
+@without_collector()
+def test_after_a_signal_tickets_are_open_under_their_keys(name: str, handler: None) -> None:
+    model, draw, seen = MODELS[name].make(), random.Random(name), 0
+    predict, observe = MODELS[name].predict, MODELS[name].observe
+    while seen < SIGNALS:
+        try:
+            signal.setitimer(signal.ITIMER_REAL, draw.uniform(5e-6, 5e-5))
+            for _ in range(10_000):  # until then it comes
+                newest = model.rounds
+                predict(model, f"k{newest}")
+                for late in range(max(0, newest - WINDOW // 2), newest - DELAY):
+                    if model.is_open(late):
+                        if late % 5:
+                            observe(model, f"k{late}")
+                        else:
+                            model.cancel(f"k{late}")
+        except Interrupt:
+            seen += 1
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
+        rounds = model.rounds
+        window = range(max(0, rounds - WINDOW), rounds + 1)
+        is_open = [model.is_open(ticket) for ticket in window]
+        keyed = [has_key(model, ticket) for ticket in window]
+        assert not keyed[-1]
+        assert all(found or not now for now, found in zip(is_open, keyed, strict=True))
+        assert MODELS[name].gives_up or is_open == keyed
+        assert model.open == sum(is_open)
+        check_inner(model)
+        for late in window[: -WINDOW // 3]:  # a slow machine is interrupted before it answers
+            if model.is_open(late):
+                model.cancel(f"k{late}")
+    assert rounds > SIGNALS // 100
+
+
+@pytest.fixture
+def switching() -> Iterator[None]:
+    """Let the interpreter switch threads as often as it can."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+THREADS, ROUNDS = 4, 1000
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_threads_on_one_model_lose_nothing(name: str, switching: None) -> None:
+    """A call that meets another one at work raises, has changed nothing, and is made again."""
+    model, gate = MODELS[name].make(), threading.Barrier(THREADS)
+    tickets: list[list[int]] = [[] for _ in range(THREADS)]
+    refused: list[BaseException] = []
+
+    def insist(event: Callable[[Any, str], Any], key: str) -> Any:
+        while True:
+            try:
+                return event(model, key)
+            except BusyError:
+                time.sleep(1e-4)
+
+    def work(number: int) -> None:
+        gate.wait()
+        try:
+            for turn in range(ROUNDS):
+                ticket = insist(MODELS[name].predict, f"{number}-{turn}").ticket
+                tickets[number].append(ticket)
+                if turn % 4:
+                    insist(MODELS[name].observe, f"{number}-{turn}")
+        except BaseException as error:
+            refused.append(error)
+
+    crowd = [threading.Thread(target=work, args=(number,)) for number in range(THREADS)]
+    for thread in crowd:
+        thread.start()
+    for thread in crowd:
+        thread.join()
+    assert not refused
+    assert sorted(chain(*tickets)) == list(range(THREADS * ROUNDS))
+    assert model.rounds == THREADS * ROUNDS
+    check_inner(model)
+    if not MODELS[name].gives_up:
+        assert model.open == THREADS * ROUNDS // 4
+        assert all(model.ticket(f"{i}-{t}") == tickets[i][t] for i in range(4) for t in (0, 4))
