@@ -35,6 +35,7 @@ SANITIZED_FLAGS = [
     "-fno-wrapv",
     "-fno-omit-frame-pointer",
     SANITIZERS,
+    "-fsanitize-undefined-trap-on-error",
 ]
 WINDOWS_FLAGS = ["/O2", "/fp:precise"]
 WORKERS = os.cpu_count() or 1
@@ -51,6 +52,8 @@ class BuildCore(build_ext):  # type: ignore[misc]
 
     def build_extensions(self) -> None:
         """Choose the flags of the compiler, and begin with the largest units."""
+        if self.inplace:
+            remove_stale()
         self.extensions.sort(key=lambda each: Path(each.sources[0]).stat().st_size, reverse=True)
         flags = WINDOWS_FLAGS if self.compiler.compiler_type == "msvc" else UNIX_FLAGS
         if os.environ.get("BELATED_SANITIZE") == "1":
@@ -68,6 +71,13 @@ class BuildCore(build_ext):  # type: ignore[misc]
             if os.environ.get("BELATED_REQUIRE_COMPILED") == "1":
                 raise
             print(f"belated: {extension.name} is not compiled ({error})", file=sys.stderr)
+
+
+def remove_stale() -> None:
+    """Remove extensions in place whose source is gone; the core would still import them."""
+    for path in (*CORE.glob("*.so"), *CORE.glob("*.pyd")):
+        if path.name.partition(".")[0] not in UNITS:
+            path.unlink()
 
 
 def is_older(path: Path) -> bool:

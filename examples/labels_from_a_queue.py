@@ -3,6 +3,7 @@
 Run it with ``python examples/labels_from_a_queue.py``. A consumer puts what it reads into an
 outbox, which sends many at a time, tries again when the server is away, and holds the consumer up
 when too much is under way.
+It needs ``belated[service]``.
 """
 
 from __future__ import annotations

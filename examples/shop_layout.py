@@ -1,6 +1,7 @@
 """A shop page that chooses its layout: a server, visitors, and purchases that come later.
 
 Run it with ``python examples/shop_layout.py``. It starts a server of its own on a free port.
+It needs ``belated[service]``.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 Run it with ``python examples/two_knobs.py [MINUTES]``. It starts a server of its own on a free
 port.
+It needs ``belated[service]``.
 """
 
 from __future__ import annotations

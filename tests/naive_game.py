@@ -7,7 +7,9 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
@@ -242,7 +244,8 @@ def play_by_hand(
         points = np.atleast_2d(x)
         values = _values(losses, event, points)
         hand.plays.append(x)
-        hand.met.append(sum(values) / len(values))
+        total = functools.reduce(operator.add, values)  # from Python 3.12 on, sum() rounds less
+        hand.met.append(total / len(values))
         answers.append(_answer(told, losses, event, points[0], values))
     return hand
 

@@ -289,7 +289,7 @@ def test_words_about_other_keys_are_dropped() -> None:
         each.cancel(f"order-{lost}")
         assert each.observe(f"order-{kept}", COST) is True
     assert learner.snapshot() == again.snapshot()
-    assert len(learner._keys.known) <= 128
+    assert len(learner._keys.ticket_of) <= 128
     with pytest.raises(bl.UnknownTicket):
         bl.Learner(INNER).observe("order", COST)
 

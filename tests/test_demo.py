@@ -154,7 +154,7 @@ def test_without_plots_the_story_is_whole(
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     out = io.StringIO()
     story._write(Screen(out), tmp_path / "page.html", found)
-    assert "pip install 'belated[report]'" in out.getvalue()
+    assert "No page: it needs matplotlib; pip install '.[report]'" in out.getvalue()
     assert not (tmp_path / "page.html").exists()
 
 

@@ -75,7 +75,7 @@ def test_an_interrupt_while_a_model_grows_changes_nothing_or_all() -> None:
                 was_raised = raised()
         assert _goes_on(model) == ends[model.rounds - 40 if model.rounds > 40 else model.rounds]
         place += 1
-    assert place > 20
+    assert place == 1  # growth is part of one call of the core: there is no moment for a signal
 
 
 @pytest.mark.compiled

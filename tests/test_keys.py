@@ -81,7 +81,7 @@ def test_keys_of_closed_tickets_are_forgotten() -> None:
     named = bl.Learner(bl.Deadline(PLAIN, 10, forget=20))
     for i in range(1000):
         named.predict(key=f"visit-{i}")
-    assert len(named._keys.known) < 100
+    assert len(named._keys.ticket_of) < 100
     assert named.observe("visit-995", ANSWER)
     assert not named.observe("visit-985", ANSWER)  # given up on, and still known
     with pytest.raises(UnknownTicket):

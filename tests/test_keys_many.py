@@ -231,11 +231,11 @@ def test_a_batch_is_refused_as_a_whole(case: tuple[Any, type[Exception], str]) -
     live = model()
     live.predict_many(ROWS, keys=["gone", "b", "c"])
     live.observe(0, 1.0)
-    before, names = live.snapshot(), dict(live._keys.given())
+    before, names = live.snapshot(), dict(live._keys.items())
     with pytest.raises(error, match=message):
         act(live)
     assert live.snapshot() == before
-    assert dict(live._keys.given()) == names
+    assert dict(live._keys.items()) == names
 
 
 def test_an_empty_batch_names_nothing() -> None:
@@ -250,7 +250,7 @@ def test_keys_of_closed_tickets_are_forgotten() -> None:
     live = model(max_open=10)
     for begin in range(0, 6000, 100):
         live.predict_many([[1.0]] * 100, keys=[f"k{i}" for i in range(begin, begin + 100)])
-    assert len(live._keys.known) <= 2 * len(live.answerable()) + 100 < 4000
+    assert len(live._keys.ticket_of) <= 2 * len(live.answerable()) + 100 < 4000
     assert live.observe_many([f"k{i}" for i in range(5990, 6000)], np.ones(10)).all()
 
 

@@ -590,6 +590,33 @@ def test_memory_follows_the_open_tickets() -> None:
     assert len(sizes) == 1
 
 
+@pytest.mark.parametrize("deadline", [None, {"predictions": 1_000_000}])
+def test_bytes_of_an_open_ticket(deadline: Any) -> None:
+    model = LinearModel(bits=4, wait=None, deadline=deadline)
+    for entries in (3, 12):  # as the documents say: 8 bytes per entry and 152 more
+        model.predict(np.ones(entries))
+        before, count = len(model.snapshot()), 1000
+        for _ in range(count):
+            model.predict(np.ones(entries))
+        assert (len(model.snapshot()) - before) / count == pytest.approx(8 * entries + 152, abs=0.2)
+
+
+def test_replay_says_what_is_wrong_with_labels_and_used_models() -> None:
+    model, rows = LinearModel(bits=2), np.ones((3, 2))
+    timeline = bl.Timeline.from_delays([1, 1, 1])
+    with pytest.raises(BadFeedback, match="7 labels, but the timeline has tickets 0 to 2"):
+        model.replay(rows, np.ones(7), timeline)
+    forecast = model.predict([1.0, 1.0])
+    with pytest.raises(UnknownTicket, match="already made 1 predictions; use a fresh one"):
+        model.replay(rows, np.ones(3), timeline)
+    with pytest.raises(UnknownTicket, match=r"give its \.ticket"):
+        model.observe(forecast, 1.0)  # type: ignore[arg-type]
+    with pytest.raises(BadFeedback, match="for the logistic loss give 1 or 0"):
+        model.observe(forecast.ticket, "yes")  # type: ignore[arg-type]
+    with pytest.raises(FileNotFoundError, match="cannot write /nope/x: there is no folder /nope"):
+        model.save("/nope/x")
+
+
 # --- Bad input -----------------------------------------------------------------------------------
 
 

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 import naive
 import naive_losses as slow
-from belated.core.losses import PART
+from belated.core.game_losses import PART
 from belated.domains import Ball, Box, ConvexSet, Domain, L1Ball, Simplex
 from belated.errors import SpecError
 from belated.losses import (

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from belated import cli
-from belated.datasets import flights_file
+from belated.datasets import flights, flights_file
 from belated.errors import BelatedError, LogError, MissingExtra, SpecError
 from belated.linear import LinearModel
 from belated.logs import Log
@@ -682,7 +682,7 @@ def test_the_command(
     assert (tmp_path / "belated-replay.html").exists()
     assert cli.main(["replay", "flights", "--quick", "--loss", "logistic", "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
-    assert data["target"] == "arrival delay in minutes above 15"
+    assert data["target"] == "arrival delay above 15"
 
 
 def test_the_command_on_a_file(
@@ -705,7 +705,12 @@ def test_the_command_on_a_file(
         assert cli.main(["replay", "none.csv", *target]) == 1
         assert "there is no file none.csv" in capsys.readouterr().err
     assert cli.main(["replay", "flights", "--target", "dest"]) == 1
-    assert "flights has its target" in capsys.readouterr().err
+    assert "flights predicts 'arrival delay'; leave target out" in capsys.readouterr().err
+    with pytest.raises(LogError, match="flights predicts 'arrival delay'; leave target out"):
+        replay(flights(), "XYZ")
+    named = ["--target", "arrival delay"]
+    assert cli.main(["replay", "flights", *named, "--quick", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["target"] == "arrival delay, clipped to [-60, 180]"
     assert cli.main(["replay", "flights", "--out", "no/where.html"]) == 1
     assert "there is no folder no" in capsys.readouterr().err
 

@@ -402,7 +402,8 @@ def test_silence_on_a_calendar() -> None:
     table = conversions()
     day = np.datetime64("2024-05-01", "s")
     for name in ("asked_at", "answered_at"):
-        table[name] = [None if t is None else str(day + 3600 * t) for t in table[name]]
+        hours = [None if t is None else np.timedelta64(t, "h") for t in table[name]]
+        table[name] = [None if t is None else str(day + t) for t in hours]
     by_hours = replay(conversions(), "y", silence=0, deadline=20, unit="h")
     found = replay(table, "y", silence="0", deadline="20h")
     assert found.task.known.tolist() == by_hours.task.known.tolist()

@@ -102,7 +102,7 @@ def test_a_ticket_without_a_key_is_answered_after_a_restart_too(tmp_path: Path) 
     with bl.open(tmp_path / "test.db") as store:  # no snapshot: all of the log is read
         for name, state in states.items():
             assert store.model(name).snapshot() == state
-            assert not {"2"} & {key for key, _ in store.model(name).state._keys.given()}
+            assert not {"2"} & {key for key, _ in store.model(name).state._keys.items()}
     with serving(tmp_path) as ask:
         ask.token = token
         for name, about in before.items():

@@ -6,12 +6,14 @@ under its key, or neither is there. Threads that share a model lose no event.
 
 from __future__ import annotations
 
+import gc
 import random
 import signal
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -19,7 +21,7 @@ import numpy as np
 import pytest
 
 import belated as bl
-from belated.errors import BusyError, UnknownTicket
+from belated.errors import BelatedError, BusyError, UnknownTicket
 from interrupts import without_collector
 
 # Interpreted, every event is made of many steps, and nothing of this is promised.
@@ -129,6 +131,25 @@ def check_inner(model: Any) -> None:
         assert model._score_model.rounds == model.model.rounds
 
 
+def live_on(
+    model: Any, predict: Callable[[Any, str], Any], observe: Callable[[Any, str], Any]
+) -> None:
+    """Predict, observe and cancel until a signal comes.
+
+    A function of its own, as Python 3.12 and 3.13 miss handlers around a loop: the jump back from
+    an ``if`` is in no exception table.
+    """
+    for _ in range(10_000):
+        newest = model.rounds
+        predict(model, f"k{newest}")
+        for late in range(max(0, newest - WINDOW // 2), newest - DELAY):
+            if model.is_open(late):
+                if late % 5:
+                    observe(model, f"k{late}")
+                else:
+                    model.cancel(f"k{late}")
+
+
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no such signals here")
 @pytest.mark.parametrize("name", MODELS)
 @without_collector()
@@ -138,15 +159,7 @@ def test_after_a_signal_tickets_are_open_under_their_keys(name: str, handler: No
     while seen < SIGNALS:
         try:
             signal.setitimer(signal.ITIMER_REAL, draw.uniform(5e-6, 5e-5))
-            for _ in range(10_000):  # until then it comes
-                newest = model.rounds
-                predict(model, f"k{newest}")
-                for late in range(max(0, newest - WINDOW // 2), newest - DELAY):
-                    if model.is_open(late):
-                        if late % 5:
-                            observe(model, f"k{late}")
-                        else:
-                            model.cancel(f"k{late}")
+            live_on(model, predict, observe)
         except Interrupt:
             seen += 1
         finally:
@@ -178,6 +191,15 @@ def switching() -> Iterator[None]:
 THREADS, ROUNDS = 4, 1000
 
 
+def insist(event: Callable[..., Any], *arguments: Any) -> Any:
+    """Call again until no other call is at work."""
+    while True:
+        try:
+            return event(*arguments)
+        except BusyError:
+            time.sleep(1e-4)
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_threads_on_one_model_lose_nothing(name: str, switching: None) -> None:
     """A call that meets another one at work raises, has changed nothing, and is made again."""
@@ -185,21 +207,14 @@ def test_threads_on_one_model_lose_nothing(name: str, switching: None) -> None:
     tickets: list[list[int]] = [[] for _ in range(THREADS)]
     refused: list[BaseException] = []
 
-    def insist(event: Callable[[Any, str], Any], key: str) -> Any:
-        while True:
-            try:
-                return event(model, key)
-            except BusyError:
-                time.sleep(1e-4)
-
     def work(number: int) -> None:
         gate.wait()
         try:
             for turn in range(ROUNDS):
-                ticket = insist(MODELS[name].predict, f"{number}-{turn}").ticket
+                ticket = insist(MODELS[name].predict, model, f"{number}-{turn}").ticket
                 tickets[number].append(ticket)
                 if turn % 4:
-                    insist(MODELS[name].observe, f"{number}-{turn}")
+                    insist(MODELS[name].observe, model, f"{number}-{turn}")
         except BaseException as error:
             refused.append(error)
 
@@ -215,3 +230,92 @@ def test_threads_on_one_model_lose_nothing(name: str, switching: None) -> None:
     if not MODELS[name].gives_up:
         assert model.open == THREADS * ROUNDS // 4
         assert all(model.ticket(f"{i}-{t}") == tickets[i][t] for i in range(4) for t in (0, 4))
+
+
+@pytest.fixture
+def collecting(switching: None) -> Iterator[None]:
+    """Let the collector come all the time, with Python code, in which threads are switched."""
+
+    def linger(*_: object) -> None:
+        sum(number for number in range(30))
+
+    before = gc.get_threshold()
+    gc.callbacks.append(linger)
+    gc.set_threshold(7, 2, 2)
+    yield
+    gc.set_threshold(*before)
+    gc.callbacks.remove(linger)
+
+
+def crowd_of(*works: Callable[[], None]) -> None:
+    """Do some work in threads of their own, and raise the first error of any."""
+    refused: list[BaseException] = []
+
+    def attempt(work: Callable[[], None]) -> None:
+        try:
+            work()
+        except BaseException as error:
+            refused.append(error)
+
+    crowd = [threading.Thread(target=attempt, args=(work,)) for work in works]
+    for thread in crowd:
+        thread.start()
+    for thread in crowd:
+        thread.join()
+    if refused:
+        raise refused[0]
+
+
+def live(name: str, model: Any, number: int, rounds: int) -> None:
+    """Do rounds of a model, of which three in four are answered, and look at snapshots."""
+    for turn in range(rounds):
+        insist(MODELS[name].predict, model, f"{number}-{turn}")
+        if turn % 4:
+            insist(MODELS[name].observe, model, f"{number}-{turn}")
+        if turn % 10 == 9:
+            type(model).restore(insist(model.snapshot))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_threads_that_meet_in_the_collector_lose_nothing(name: str, collecting: None) -> None:
+    """Up to Python 3.11 the collector may come wherever C code makes an object."""
+    for _ in range(2):
+        model = MODELS[name].make()
+        crowd_of(*(partial(live, name, model, number, 200) for number in range(THREADS)))
+        assert model.rounds == THREADS * 200
+        check_inner(model)
+        if not MODELS[name].gives_up:
+            assert model.open == THREADS * 50
+
+
+def log_of(begin: int, rounds: int) -> np.ndarray[Any, Any]:
+    """Return the events of rounds that are answered at once."""
+    tickets = np.arange(begin, begin + rounds)
+    return np.column_stack((tickets, ~tickets)).ravel()
+
+
+LOG = 3000
+RUNS: dict[str, Callable[[Any, int], Any]] = {
+    "portfolio": lambda model, t: model.run(log_of(t, LOG), np.tile(GRADIENT, (LOG, 1)), first=t),
+    "linear": lambda model, t: model.replay([ROW] * LOG, [VALUE] * LOG, log_of(t, LOG), first=t),
+    "knobs": lambda model, t: model.run(log_of(t, LOG // 20), [VALUE] * (LOG // 20), first=t),
+}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_log_in_one_thread_and_events_in_others(name: str, collecting: None) -> None:
+    model, runs = MODELS[name].make(), 0
+
+    def run() -> None:
+        nonlocal runs
+        while runs < 5:
+            try:
+                RUNS[name](model, model.rounds)
+                runs += 1
+            except BelatedError:  # other calls were at work, or have made predictions meanwhile
+                time.sleep(1e-4)
+
+    crowd_of(run, *(partial(live, name, model, number, 200) for number in range(2)))
+    assert model.rounds == 400 + 5 * (LOG // 20 if name == "knobs" else LOG)
+    restored = type(model).restore(model.snapshot())
+    assert restored.snapshot() == model.snapshot()

@@ -346,8 +346,8 @@ def test_stretches_of_the_log_give_the_same_bits(
                 assert not isinstance(said[0], bl.UnknownTicket)
         again = from_log(store, "m").model
         assert again.snapshot() == model.snapshot()
-        assert {key for key, _ in again._keys.given()} <= {
-            key for key, _ in model.state._keys.given()
+        assert {key for key, _ in again._keys.items()} <= {
+            key for key, _ in model.state._keys.items()
         }
 
 

@@ -146,13 +146,15 @@ class ServiceError(BelatedError, RuntimeError):
 class MissingExtra(BelatedError, ImportError):
     """An optional dependency that is not installed.
 
-    >>> print(MissingExtra("matplotlib", extra="report", where="Timeline.plot"))
-    Timeline.plot needs matplotlib, which is not installed: pip install 'belated[report]'
+    >>> print(MissingExtra("ray", extra="ray", where="this"))
+    this needs ray, which is not installed: pip install 'belated[ray]'; in a clone:
+    pip install '.[ray]'
     """
 
     def __init__(self, package: str, *, extra: str, where: str) -> None:
         super().__init__(
-            f"{where} needs {package}, which is not installed: pip install 'belated[{extra}]'"
+            f"{where} needs {package}, which is not installed: pip install 'belated[{extra}]'; "
+            f"in a clone: pip install '.[{extra}]'"
         )
 
 

@@ -18,7 +18,11 @@ def write_whole(path: StrPath, content: bytes) -> None:
     import tempfile  # not needed by most
 
     target = Path(path)
-    number, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    try:
+        number, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    except FileNotFoundError:
+        parent = target.parent
+        raise FileNotFoundError(f"cannot write {path}: there is no folder {parent}") from None
     try:
         with os.fdopen(number, "wb") as file:
             file.write(content)

@@ -181,8 +181,15 @@ def range_of(given: Any, name: str) -> Range:
     """Return the range of a knob; a pair of numbers is a span."""
     if isinstance(given, Span | Log | Int | Categories):
         return given
+    if isinstance(given, list | tuple) and any(isinstance(value, str) for value in given):
+        raise SpecError(
+            f"Knobs: {name}: for a list of values write bl.ranges.Categories({list(given)!r})"
+        )
     if isinstance(given, list | tuple) and len(given) == 2:
-        return Span(*given)
+        try:
+            return Span(*given)
+        except SpecError as error:
+            raise SpecError(str(error).replace("Span", f"Knobs: {name}", 1)) from None
     raise SpecError(
         f"Knobs: {name!r} must have a range (low, high), bl.ranges.Log(low, high), "
         f"bl.ranges.Int(low, high) or bl.ranges.Categories([...]), got {given!r}"

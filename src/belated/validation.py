@@ -38,7 +38,8 @@ def checked_ticket(ticket: Any) -> int:
     try:
         value = operator.index(ticket)
     except TypeError as error:
-        raise UnknownTicket(f"a ticket is an int, got {ticket!r}") from error
+        hint = "; give its .ticket" if hasattr(ticket, "ticket") else ""
+        raise UnknownTicket(f"a ticket is an int, got {ticket!r}{hint}") from error
     if isinstance(ticket, bool) or not -(1 << 63) <= value < 1 << 63:
         raise UnknownTicket(f"ticket {ticket!r} was never handed out")
     return value

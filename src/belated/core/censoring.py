@@ -436,8 +436,8 @@ class BinaryCensoring(Censoring):
     """A correction of yes/no predictions while labels are censored.
 
     *Promise.* While one answer is known earlier than the other, by 400 rounds or more, and delays
-    vary, the log loss over 1,500 rounds and more is at most that of the running share of the n
-    known answers, (yes + 1/2) / (n + 1): measured over seeds, not proved. See docs/linear.md for
+    vary, the log loss over 1,500 rounds and more is at most that of the running share of the m
+    known answers, (yes + 1/2) / (m + 1): measured over seeds, not proved. See docs/linear.md for
     other delays.
 
     The residual is 1 for yes and 0 for no. With F the share of tickets whose yes comes at an age so
@@ -467,9 +467,10 @@ class BinaryCensoring(Censoring):
 
         shown = offset + shrinkage (prediction - offset),   shrinkage = b / (b + d),
 
-    where the offset is the log odds of the share: features cannot say anything before both answers
-    are known. All numbers but n, y, o and q are of tickets since the first label. A score, where 1
-    and -1 are certain, has its offset in this range.
+    where the offset is the log odds of (m share + 1/2) / (m + 1), with m the number of all known
+    answers: features cannot say anything before both answers are known. All numbers but m, n, y, o
+    and q are of tickets since the first label. A score, where 1 and -1 are certain, has its offset
+    in this range.
     """
 
     def corrected(self, p):

@@ -43,6 +43,9 @@ class Component:
 
     ``FIELDS`` names what changes while a model lives; ``parts`` are components inside, whose fields
     get the name of the part and a dot in front. Everything else is given by the spec.
+
+    Restored state is checked twice: ``check`` is the schema (names, types, shapes and ranges), and
+    ``verify`` the rules between fields.
     """
 
     FIELDS: dict = {}

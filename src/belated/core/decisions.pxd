@@ -87,8 +87,8 @@ cdef class Scorer:
     cdef int score(self, Menu menu, Offer offer) except -1
     cdef int make_room(self, Py_ssize_t count, Py_ssize_t bands, Py_ssize_t places) except -1
     cdef long long find(self, long long place) noexcept
-    cdef bint share(self, Menu menu) noexcept
-    cdef bint is_apart(self, Menu menu, Py_ssize_t a) noexcept
+    cdef bint find_shared_coordinates(self, Menu menu) noexcept
+    cdef bint find_own_coordinates(self, Menu menu, Py_ssize_t a) noexcept
     cdef void add_to_all(self, long long place, double value, Py_ssize_t count) noexcept
     cdef int score_alike(self, Menu menu, Offer offer) except -1
 

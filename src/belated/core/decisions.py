@@ -16,7 +16,7 @@ import cython
 import numpy as np
 
 from belated import refusals
-from belated.core.component import COUNT, MOST_ROUNDS, Range, demand
+from belated.core.component import COUNT, LARGE_VECTOR, MOST_ROUNDS, VECTOR, Range, demand
 from belated.core.hashing import Hasher
 from belated.core.learner import busy
 from belated.core.linear import number_of
@@ -40,16 +40,15 @@ if not cython.compiled:
     from belated.core.numerics import floats_at, ints_at, part, philox
     from belated.core.tickets import BAD, FULL, USED, Keys
 
-LARGE = 1e120
 ROUNDING = 1.0 + 1e-9  # sums of probabilities may exceed their number by so much
-STREAM = 32  # of random numbers; see ``exploration``
+STREAM = 32  # of random numbers; ``numerics`` lists all
 MOST_NAMES = 10_000  # names that are counted; those after them are counted as one
 OTHERS = "(others)"
 TRIAL_ANSWERS, TRIAL_CHOICES = 10, 100  # an action is new until it has so many of one of both
 REMEMBERED = 1 << 16
 FEW = 64
 NOTHING: dict = {}
-NUMBER, SHARE = Range(-LARGE, LARGE), Range(0.0, LARGE)
+SHARE = Range(0.0, LARGE_VECTOR)
 
 # --- Rules of exploration ------------------------------------------------------------------------
 
@@ -207,7 +206,7 @@ THIRD = cython.declare(cython.ulonglong, 0x297A2D39)
 @cython.inline
 @cython.nogil
 @cython.exceptval(check=False)
-def mixed(
+def combine_coordinates(
     first: cython.ulonglong,
     second: cython.ulonglong,
     salt: cython.ulonglong,
@@ -328,7 +327,7 @@ class Encoder:
     def encoded(self, given):
         """Return actions with their features."""
         names = tuple(given)
-        if names != self.names:
+        if not names or names != self.names:
             names = names_of(names)
             heads = np.array([self.head(name) for name in names], dtype=np.int64)
             self.names, self.name_heads = names, heads
@@ -341,12 +340,14 @@ class Encoder:
                 )
             rows.append(row)
             total += len(row)
+        if len(rows) != len(names):
+            raise RuntimeError("choose: the actions have changed while they were read")
         bounds, indices = np.zeros(len(rows) + 1, dtype=np.int64), np.zeros(total, dtype=np.int64)
         values, used = np.zeros(total), 0
         bound, index, value = ints_at(bounds), ints_at(indices), floats_at(values)
         for a in range(len(rows)):
             count = self.of_actions.fill(rows[a])
-            if used + count > total or len(rows) != len(names):
+            if used + count > total:
                 raise RuntimeError("choose: the actions have changed while they were read")
             for j in range(count):
                 index[used + j] = self.of_actions.index_at[j]
@@ -402,8 +403,8 @@ class Encoder:
     def place(self, feature, i):
         """Return the coordinate of a feature of an action, or of its product with entry i."""
         if i < 0:
-            return mixed(feature, feature, OF_ACTION, self.mask)
-        return mixed(self.of_context.index_at[i], feature, OF_PRODUCT, self.mask)
+            return combine_coordinates(feature, feature, OF_ACTION, self.mask)
+        return combine_coordinates(self.of_context.index_at[i], feature, OF_PRODUCT, self.mask)
 
     def write_band(self, menu: Menu, a, i, count):
         """Write an action, or its products with entry i of the context if that is not negative."""
@@ -442,7 +443,7 @@ class Scorer:
                 status = linear.peek(encoder.indices, encoder.values, count)
                 while status == FULL:
                     linear.grow(count)
-                    linear.apply_answers()
+                    linear.apply_provisionally()
                     status = linear.peek(encoder.indices, encoder.values, count)
                 offer.scores[a] = linear.value
         return 0
@@ -473,7 +474,7 @@ class Scorer:
             slot = (slot + 1) & (self.slots - 1)
         return slot
 
-    def share(self, menu: Menu):
+    def find_shared_coordinates(self, menu: Menu):
         """Find the coordinates that all rows share; False if one is there twice."""
         encoder, count = self.encoder, 0
         context = encoder.of_context
@@ -494,7 +495,7 @@ class Scorer:
             self.marks[slot] = self.places[i] + 1
         return True
 
-    def is_apart(self, menu: Menu, a):
+    def find_own_coordinates(self, menu: Menu, a):
         """Find the coordinates of the name of an action; False if its row has one twice."""
         encoder, first = self.encoder, a * self.encoder.bands
         end = first
@@ -521,10 +522,10 @@ class Scorer:
         encoder, linear, count, at, band = self.encoder, self.linear, menu.count, 0, 0
         experts = linear.experts
         self.make_room(count, encoder.bands, encoder.given + encoder.bands * menu.width)
-        if not self.share(menu):
+        if not self.find_shared_coordinates(menu):
             return 0
         for a in range(count):
-            offer.scores[a] = 0.0 if self.is_apart(menu, a) else NAN
+            offer.scores[a] = 0.0 if self.find_own_coordinates(menu, a) else NAN
         for i in range(EXPERTS * count):
             self.sums[i] = linear.labels.base
         for i in range(encoder.given):
@@ -598,7 +599,7 @@ class Choices(Component):
     FIELDS = {
         **dict.fromkeys(("rounds", "own", "compared", "withdrawn"), COUNT),
         **dict.fromkeys(("explored", "agreed"), SHARE),
-        "gain": NUMBER,
+        "gain": VECTOR,
     }
     TABLE = {
         "chosen": np.int64,
@@ -768,7 +769,7 @@ class Choices(Component):
         demand(chosen.shape == answered.shape == totals.shape, "counts")
         demand(chosen.size <= min(len(names), MOST_NAMES + 1), "counts")
         demand(((answered >= 0) & (answered <= chosen)).all(), "counts")
-        demand((chosen <= COUNT.most).all() and (np.abs(totals) <= LARGE).all(), "counts")
+        demand((chosen <= COUNT.most).all() and (np.abs(totals) <= LARGE_VECTOR).all(), "counts")
         rounds, hidden = state["rounds"], int((column["model_tickets"] < 0).sum())
         demand(chosen.sum() + state["withdrawn"] + hidden == rounds, "counts")
         demand(max(state["own"], state["compared"]) <= rounds, "counts")
@@ -790,7 +791,7 @@ class Choices(Component):
         demand(all(self.linear.tickets.is_known(ticket) for ticket in shown.tolist()), "tickets")
         p, rewards = column["probabilities"], column["rewards"]
         demand(((p >= 0.0) & (p <= 1.0)).all(), "probabilities")
-        demand(not (np.abs(rewards) > LARGE).any(), "rewards")
+        demand(not (np.abs(rewards) > LARGE_VECTOR).any(), "rewards")
         demand(not (column["spans"] < 0.0).any(), "deadlines")
 
     def check_rows(self, bounds, indices, values, count):
@@ -917,7 +918,7 @@ class Chooser:
                 self._choices.hidden[ticket] = None
             self._choices.open[ticket] = choice
             if key is not None:
-                self._names.give(key, ticket)
+                self._names.assign(key, ticket)
             self._count(usual, best, most)
             return made
         finally:
@@ -942,7 +943,7 @@ class Chooser:
     def _draw(self, context, menu, given, is_certain):
         """Write predicted rewards and chances of all actions, and return the place of one drawn.
 
-        Where it ``is_certain`` that a ticket follows, answers are applied for good.
+        Where it ``is_certain`` that a ticket follows, answers are applied permanently.
         """
         offer, choices, encoder = self._offer, self._choices, self._encoder
         encoder.read_context(context)
@@ -950,9 +951,9 @@ class Chooser:
             raise self._bad_features(context, self._settings.actions if given is None else given)
         offer.begin(menu.names)
         if is_certain:
-            self._linear.close_answers()
+            self._linear.commit_answers()
         else:
-            self._linear.apply_answers()
+            self._linear.apply_provisionally()
         self._scorer.score(menu, offer)
         offer.spread = self._linear.spread
         self._rule.weigh(offer, choices.own, choices.rounds)
@@ -1061,7 +1062,7 @@ class Chooser:
                 raise self._closed(number, who)
             if is_final:
                 del self._choices.open[number]
-                self._names.drop(ticket)
+                self._names.remove(ticket)
             if status == USED:
                 self._choices.count_reward(choice, reward)
             return status == USED
@@ -1081,8 +1082,9 @@ class Chooser:
 
     def cancel(self, ticket):
         """Close a choice of which nothing more will be heard, or which was never shown."""
-        if not self._model._is_ready:
-            raise busy("cancel")
+        self._model._alone("cancel", lambda: self._cancelled(ticket))
+
+    def _cancelled(self, ticket):
         number = self._names.ticket(ticket)
         choice = self._found(number, "cancel")
         if choice.row is not None:
@@ -1091,7 +1093,7 @@ class Chooser:
             raise self._closed(number, "cancel")
         else:
             del self._choices.open[number]
-        self._names.drop(ticket)
+        self._names.remove(ticket)
 
     def tick(self, at):
         """Let the clock go on without a choice: what is due by then is closed."""

@@ -111,14 +111,14 @@ cdef class Experts(Component):
     cdef bint fits_compacted(self, Py_ssize_t count) noexcept nogil
     cdef int grow(self, Py_ssize_t count) except -1
     cdef void begin_compaction(self) noexcept nogil
-    cdef void keep(self, Row* row) noexcept nogil
+    cdef void move_row(self, Row* row) noexcept nogil
 
     # Predictions, before the link and before corrections
     cdef long long find_bad(self, long long* indices, double* values, Py_ssize_t count) noexcept nogil
     cdef double predict(self, Row* row, long long* indices, double* values, Py_ssize_t count) noexcept nogil
     cdef double peek(self, long long* indices, double* values, Py_ssize_t count) noexcept nogil
     cdef double blend(self, Row* row) noexcept nogil
-    cdef void enter(self, Row* row, long long* indices, double* values, Py_ssize_t count) noexcept nogil
+    cdef void write_row(self, Row* row, long long* indices, double* values, Py_ssize_t count) noexcept nogil
     cdef void score(self, Row* row, int opens, double* out) noexcept nogil
     cdef bint is_scattered(self, long long start, long long count) noexcept nogil
 
@@ -133,11 +133,11 @@ cdef class Experts(Component):
     cdef void learn(self, Row* row, double y, double weight) noexcept nogil
     cdef void correct(self, Row* row, double old, double new) noexcept nogil
     cdef double slope_after(self, double p, double y, double g, double q) noexcept nogil
-    cdef void heat(self, Row* row, double* pulls, double weight, double* q) noexcept nogil
+    cdef void add_energies(self, Row* row, double* pulls, double weight, double* q) noexcept nogil
     cdef void bet(self, Row* row, double pull, double l1, double l2) noexcept nogil
     cdef void step(self, Row* row, double* steps, double* slopes, double l1, double l2, bint averages) noexcept nogil
     cdef void release(self, Row* row) noexcept nogil
-    cdef void abandon(self, Row* row) noexcept nogil
+    cdef void remove_from_open_sums(self, Row* row) noexcept nogil
 
     # Provisional answers
     cdef int save(self, Row* row) except -1
@@ -145,5 +145,5 @@ cdef class Experts(Component):
     cdef int begin_saving(self, Py_ssize_t count) except -1
     cdef void save_cell(self, long long index) noexcept nogil
     cdef void restore_cells(self, Py_ssize_t mark) noexcept nogil
-    cdef void take_back(self) noexcept nogil
+    cdef void roll_back(self) noexcept nogil
     cdef void drop_saved(self) noexcept nogil

@@ -7,7 +7,7 @@ Calling sequence. A ticket keeps a ``Row``: nine floats that are the first of it
 
 * Predict: ``find_bad(indices, values, count)`` returns the place of an entry that cannot be used,
   or -1. If ``has_room(count)`` is false but ``fits_compacted(count)``, call ``begin_compaction()``
-  and ``keep(row)`` for every open ticket in ticket order; else ``grow(count)``. Then
+  and ``move_row(row)`` for every open ticket in ticket order; else ``grow(count)``. Then
   ``p = predict(row, indices, values, count)``, before corrections and the link.
   ``peek(indices, values, count)`` returns the same p and changes nothing; it needs room as well.
 * First label y of a ticket: ``check_first_labels(y, ticket)`` (``ticket``: that of the next
@@ -16,9 +16,10 @@ Calling sequence. A ticket keeps a ``Row``: nine floats that are the first of it
   ``learn(row, learned, weight)``.
 * Another label: ``recharge(row, ticket, old, new)``, ``labels.replace(old, new)``,
   ``correct(row, old, new)``.
-* ``release(row)`` when a ticket closes; ``abandon(row)`` before, if nothing was learned of it.
+* ``release(row)`` when a ticket closes; ``remove_from_open_sums(row)`` before, if nothing was
+  learned of it.
 * Provisional answers: ``save(row)`` before each answer is applied (``save_all()`` in its place
-  where an early outlier may be found), ``take_back()`` restores all that was saved, labels and
+  where an early outlier may be found), ``roll_back()`` restores all that was saved, labels and
   mixture included; ``drop_saved()`` makes it final. Rows must not move in between. Records of
   tickets are the caller's.
 * Snapshots: compact first, so that rows stand one behind the other in ticket order.
@@ -52,9 +53,8 @@ if not cython.compiled:
     RATES = SCALES - 1
     COIN, AVERAGE = SCALES, SCALES + 1
     ROW_FLOATS = 3 + EXPERTS
-    AHEAD = 128  # entries that memory is asked for ahead of those in hand
+    AHEAD = 128  # entries that are prefetched ahead of those in hand
 
-HUGE_VALUE = limits.HUGE_VALUE
 HUGE_VALUE = limits.HUGE_VALUE
 LARGEST = 1e38  # of a float32
 LARGEST_X = 65536.0  # n values are at most sqrt(n) deviations from their mean
@@ -329,10 +329,10 @@ class Experts(Component):
         )
 
     def begin_compaction(self):
-        """Move the rows of open tickets together: all of those that ``keep`` is told of."""
+        """Move the rows of open tickets together: all of those that ``move_row`` is told of."""
         self.tail = 0
 
-    def keep(self, row):
+    def move_row(self, row):
         """Move a row down; rows come in the order in which they stand."""
         start = cython.cast(cython.longlong, row.start)
         count = cython.cast(cython.longlong, row.count)
@@ -344,7 +344,7 @@ class Experts(Component):
     # --- Predictions -----------------------------------------------------------------------------
 
     def find_bad(self, indices, values, count):
-        """Return the place of the first entry that cannot be used, or -1; memory is asked for."""
+        """Prefetch coordinates; return the place of the first entry that cannot be used, or -1."""
         if count > 0 and are_scattered(indices[0], indices[count - 1], count):
             for j in range(min(AHEAD, count)):
                 prefetch(self.cells, indices[j])
@@ -355,7 +355,7 @@ class Experts(Component):
 
     def predict(self, row, indices, values, count):
         """Make the row of a ticket, which counts as open; return what experts predict together."""
-        self.enter(row, indices, values, count)
+        self.write_row(row, indices, values, count)
         self.score(row, 1, row.issued)
         self.tail += count + self.has_intercept
         self.live += count + self.has_intercept
@@ -368,7 +368,7 @@ class Experts(Component):
             self.save_cell(indices[j])
         if self.has_intercept:
             self.save_cell(self.coordinates)
-        self.enter(row, indices, values, count)
+        self.write_row(row, indices, values, count)
         self.restore_cells(mark)
         self.score(row, 0, row.issued)
         return self.blend(row)
@@ -379,7 +379,7 @@ class Experts(Component):
         self.mixture.mix(row, floor, ceiling)
         return self.loss.blend(row.issued, self.mixture.share, row.mixture, floor, ceiling)
 
-    def enter(self, row, indices, values, count):
+    def write_row(self, row, indices, values, count):
         """Write a row behind all others, its values standardised."""
         total = count + self.has_intercept
         row.start, row.count = self.tail, total
@@ -512,7 +512,7 @@ class Experts(Component):
             pulls[k] = fabs(slopes[k])
         pull = weight * self.loss.slope(now[COIN], y)
         pulls[0] = pulls[1]  # whose energy it shares
-        self.heat(row, pulls, weight, q)
+        self.add_energies(row, pulls, weight, q)
         self.bet(row, pull, weight * self.l1, weight * self.l2)
         scale = LEAST_SCALE * weight
         for k in range(SCALES):
@@ -542,7 +542,7 @@ class Experts(Component):
         for k in range(SCALES):
             pulls[k] = max(fabs(self.loss.slope(now[k], new)), 0.5 * fabs(old - new))
         pulls[0] = pulls[1]
-        self.heat(row, pulls, 1.0, q)
+        self.add_energies(row, pulls, 1.0, q)
         self.bet(row, old - new, 0.0, 0.0)
         scale = LEAST_SCALE
         for k in range(SCALES):
@@ -556,7 +556,7 @@ class Experts(Component):
         """Return the slope after a step of length q against g."""
         return g if g == 0.0 or q <= 0.0 else self.loss.solve(p, y, g, q)
 
-    def heat(self, row, pulls, weight, q):
+    def add_energies(self, row, pulls, weight, q):
         """Add to the energies of a row; keep eta, and write q = sum x^2 eta.
 
         Energies are computed in units of U^2. Roots and rates are float32, as they are kept.
@@ -613,7 +613,7 @@ class Experts(Component):
         count = cython.cast(cython.longlong, row.count)
         for j in range(count):
             entry = entry_at(self.entries, start + j)
-            flip(cell_at(self.cells, entry.index), pull * entry.x, l1, l2, self.labels.unit)
+            update_coin(cell_at(self.cells, entry.index), pull * entry.x, l1, l2, self.labels.unit)
 
     def step(self, row, steps, slopes, l1, l2, averages):
         """w -= step eta x, entry after entry, each with its penalties and in its average."""
@@ -636,7 +636,7 @@ class Experts(Component):
         """Let the row of a ticket that closes go."""
         self.live -= cython.cast(cython.longlong, row.count)
 
-    def abandon(self, row):
+    def remove_from_open_sums(self, row):
         """Take a row of which nothing was learned out of the open ones."""
         start = cython.cast(cython.longlong, row.start)
         count = cython.cast(cython.longlong, row.count)
@@ -688,7 +688,7 @@ class Experts(Component):
             place = entry_at(self.saved_places, self.saved_count)
             self.cells[place.index] = self.saved_cells[self.saved_count]
 
-    def take_back(self):
+    def roll_back(self):
         """Undo everything since the first ``save``."""
         if self.is_saved:
             self.restore_cells(0)
@@ -697,7 +697,7 @@ class Experts(Component):
             self.live, self.is_saved = self.saved_live, False
 
     def drop_saved(self):
-        """Forget what was saved: answers are there for good."""
+        """Forget what was saved: the answers are committed."""
         self.saved_count, self.is_saved = 0, False
 
     # --- What Python reads -----------------------------------------------------------------------
@@ -868,7 +868,7 @@ def change_open(cell, sign, x):
 @cython.inline
 @cython.nogil
 @cython.exceptval(check=False)
-def flip(
+def update_coin(
     cell: cython.pointer(Coordinate),
     z: cython.double,
     l1: cython.double,

@@ -232,7 +232,7 @@ class Patient(Wrapper):
         Patience never falls, so nothing can be overdue before round s + sqrt(patience), s being the
         oldest open ticket now.
         """
-        oldest: cython.longlong = self.tickets.find_oldest()
+        oldest: cython.longlong = self.tickets.advance_head()
         age: cython.longlong = self.tickets.rounds - oldest
         if age * age > self.patience:
             return self.tickets.head
@@ -357,7 +357,7 @@ class Thinning(Wrapper):
         if entry == 0:
             self.look_ahead()
             self.extra = 0.0
-            self.tickets.find_oldest()
+            self.tickets.advance_head()
             entry = self.tickets.head
         while entry < self.tickets.tail():
             age = t - self.tickets.number[entry] + 1  # 1 more, as in B / (a + 1)

@@ -1,5 +1,5 @@
 from belated.core.learner cimport Composition, Player
-from belated.core.losses cimport Loss
+from belated.core.game_losses cimport Loss
 from belated.core.numerics cimport floats_at, ints_at, part
 from belated.core.numerics cimport dot
 from belated.core.tickets cimport CLOSED, DROPPED, FORGOTTEN, FULL, UNKNOWN, USED, Tickets

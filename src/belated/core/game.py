@@ -28,7 +28,6 @@ CHUNK = 1_000_000  # events between two chances to interrupt
 TOLD = ("gradient", "values", "function", "coefficients")
 GRADIENT = cython.declare(cython.int, 0)
 VALUES = cython.declare(cython.int, 1)
-FUNCTION = cython.declare(cython.int, 2)
 COEFFICIENTS = cython.declare(cython.int, 3)
 
 

@@ -74,12 +74,12 @@ class Threshold(Component):
     come of tickets with a threshold, ``missed`` how many of them exceeded the one *that was issued
     with them*, S the mean of all scores so far, and w the largest number of tickets that were open
     when one came. D is what is owed: each miss more than allowed makes all later thresholds larger,
-    each one less smaller. A common rule judges scores by the threshold of the day they come on;
+    each one less smaller. A common rule compares a score with the threshold in force on arrival;
     with delays that one can miss half of all, and never learn of it.
 
     Before the first score nothing is known, and thresholds are infinite. Scores of such tickets
     (``unbounded``) count in S and in what forecasts are clipped to, and not in n: an infinite
-    threshold covers everything, and others would have to be missed for it.
+    threshold covers everything, and counting it would force later misses.
 
     For scores that come in any order and after any delays, also if they are chosen by somebody who
     sees every threshold, D stays within ``limits``, and so the share missed, alpha + D / n, tends
@@ -457,7 +457,7 @@ class Intervals:
             score_ticket = scores._issue(count, NAN, NAN)
             model._linear.note_time(kind)
             if key is not None:
-                model._names.give(key, ticket)
+                model._names.assign(key, ticket)
             value, threshold = model._linear.value, coverage.threshold.issue(scores._linear.value)
             coverage.issued[ticket] = Issued(score_ticket, value, threshold)
             coverage.rounds += 1
@@ -485,8 +485,11 @@ class Intervals:
 
     def peek(self, features):
         """Return what ``predict`` would, without a ticket and without any change."""
-        value, coverage = self._model.peek(features), self._coverage
-        threshold = coverage.threshold.peek(self._score_model.peek(features))
+        return self._model._alone("peek", lambda: self._peeked(features))
+
+    def _peeked(self, features):
+        value, coverage = self._model._peeked(features, "peek"), self._coverage
+        threshold = coverage.threshold.peek(self._score_model._peeked(features, "peek"))
         return Range(value, *coverage.ends(value, threshold))
 
     def observe(self, ticket, label, *, at=None):
@@ -506,7 +509,7 @@ class Intervals:
             status = model._answer(number, y, 1.0, now, True)
             if status < 0:
                 raise model._refusal(status, number, y, 1.0, "observe")
-            model._names.drop(ticket)
+            model._names.remove(ticket)
             issued: Issued = coverage.issued.get(number)
             if issued is not None:  # else it is of a prediction that the model made before
                 score = min(fabs(y - issued.value), HUGE_LABEL)
@@ -519,8 +522,10 @@ class Intervals:
 
     def cancel(self, ticket):
         """Close a ticket whose label will never come; it does not count for the coverage."""
-        number = self._model._names.ticket(ticket)
-        self._model.cancel(ticket)
+        self._model._alone("cancel", lambda: self._cancelled(ticket))
+
+    def _cancelled(self, ticket):
+        number = self._model._cancelled(ticket)
         issued = self._coverage.issued.pop(number, None)
         if issued is not None:
             self._close_score(issued)

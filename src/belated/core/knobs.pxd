@@ -2,8 +2,8 @@ cimport cython
 from libc.math cimport INFINITY, NAN, fabs, floor, sqrt
 
 from belated.core.component cimport Component
-from belated.core.numerics cimport copy, floats_at, ints_at, ln, new_floats, part
-from belated.core.quadratic cimport GRID, Basis, CostModels, Sampler
+from belated.core.numerics cimport LAST, copy, floats_at, ints_at, ln, new_floats, part
+from belated.core.cost_models cimport GRID, Basis, CostModels, Sampler
 from belated.core.tickets cimport BAD, CLOSED, DROPPED, FULL, OUT_OF_ORDER, USED, Keys, Tickets
 
 cdef int KNOWN, COST, LEARNED, PLACE_AT, TICKET, REPLACES, FINAL, WAITING_PLACE_AT

@@ -1,9 +1,9 @@
 # cython: infer_types=True
 """Knobs: settings of a live system from late costs. Every public method is one C call.
 
-``quadratic`` has the models of costs and the search for settings; here are the events around them.
-Python code converts settings and reads times before anything changes. Calls on the same knobs are
-refused while such code runs, a report is made, or a whole log is read.
+``cost_models`` has the models of costs and the search for settings; here are the events around
+them. Python code converts settings and reads times before anything changes. Calls on the same knobs
+are refused while such code runs, a report is made, or a whole log is read.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import numpy as np
 
 from belated import refusals
 from belated.core.component import ANY, COUNT, NOT_NEGATIVE, Range, demand
+from belated.core.cost_models import NUMBERS
 from belated.core.learner import busy
-from belated.core.quadratic import NUMBERS
 from belated.errors import AlreadyObserved, BadFeedback, UnknownTicket
 
 if not cython.compiled:
@@ -27,8 +27,8 @@ if not cython.compiled:
     from math import nan as NAN
 
     from belated.core.component import Component
-    from belated.core.numerics import copy, floats_at, ints_at, ln, new_floats, part
-    from belated.core.quadratic import GRID, Basis, CostModels, Sampler
+    from belated.core.cost_models import GRID, Basis, CostModels, Sampler
+    from belated.core.numerics import LAST, copy, floats_at, ints_at, ln, new_floats, part
     from belated.core.tickets import (
         BAD,
         CLOSED,
@@ -57,7 +57,6 @@ if TYPE_CHECKING:
 
 HUGE_COST = 1e50
 MOST_COST = cython.declare(cython.double, HUGE_COST)
-LAST = cython.declare(cython.double, 1.7976931348623157e308)  # the last time that there is
 EQUAL = cython.declare(cython.double, 1e-13)  # costs that differ by this share of them are equal
 LEAST_UNIT = cython.declare(cython.double, 1e-150)
 MOST_VALUE = cython.declare(cython.double, 1e9)  # keeps squares finite
@@ -371,7 +370,7 @@ class Tuner(Component):
 
     def predict(self, z, at, kind, x):
         """Issue the next ticket in a context, write its play to x and return it, or FULL."""
-        if not self.tickets.has_room():
+        if not self.tickets.make_room():
             return FULL
         self.begin_round(at, kind)
         for i in range(self.c):
@@ -513,7 +512,7 @@ class Tuner(Component):
         if not self.has_deadline:
             return
         self.now = at if at > self.now else self.now
-        while self.tickets.find_oldest() < self.tickets.rounds:
+        while self.tickets.advance_head() < self.tickets.rounds:
             entry = self.tickets.head
             record = self.tickets.record(entry)
             if not record[self.due_at] < self.now:
@@ -631,7 +630,7 @@ class Knobs:
     ``_run_arguments``.
     """
 
-    # ``_is_ready`` is False while Python code, or a long loop, is at work.
+    # ``_is_ready`` is False during events, Python code and long loops.
     __slots__ = ("_is_ready", "_names", "_settings", "_sign", "_tuner")
 
     def _begin(self, settings: Any) -> None:
@@ -674,18 +673,21 @@ class Knobs:
         place of the ticket, and snapshots keep it. A number that is missing from a context counts
         as the middle of its range, and a missing category as none of its values.
         """
-        self._check_ready("predict")
-        if key is not None:
-            key = self._names.check(key)
-        features, now, kind = _NOTHING, NAN, 0
-        if context or self._tuner.c > 0 or at is not None or self._tuner.has_deadline:
-            features, (now, kind) = self._alone(
-                "predict", lambda: (self._settings.features(context), self._time(at, "predict"))
-            )
         x = new_floats(self._tuner.k)
-        ticket = self._predict_into(floats_at(features), now, kind, floats_at(x))
-        if key is not None:
-            self._names.give(key, ticket)
+        features, now, kind = _NOTHING, NAN, 0
+        self._check_ready("predict")
+        self._is_ready = False
+        try:
+            if key is not None:
+                key = self._names.check(key)
+            if context or self._tuner.c > 0 or at is not None or self._tuner.has_deadline:
+                features = self._settings.features(context)
+                now, kind = self._time(at, "predict")
+            ticket = self._predict_into(floats_at(features), now, kind, floats_at(x))
+            if key is not None:
+                self._names.assign(key, ticket)
+        finally:
+            self._is_ready = True
         return _new_tuple(_Proposal, (ticket, self._settings.setting(x.tolist())))
 
     def _predict_into(self, z, now, kind, x):
@@ -715,32 +717,41 @@ class Knobs:
 
     def _learn(self, caller, ticket, cost, at, is_final):
         self._check_ready(caller)
-        number = self._names.ticket(ticket)
-        value, now = cost, NAN
-        if at is not None or type(cost) is not _float:
-            value, (now, _) = self._alone(caller, lambda: (number_of(cost), self._time(at, caller)))
-        status = self._tuner.observe(number, self._sign * value, now, is_final)
-        if status < 0:
-            raise self._refusal(status, number, f"{caller}: ")
-        if is_final:
-            self._names.drop(ticket)
-        return status == USED
+        self._is_ready = False
+        try:
+            number = self._names.ticket(ticket)
+            value, now = cost, NAN
+            if at is not None or type(cost) is not _float:
+                value, (now, _) = number_of(cost), self._time(at, caller)
+            status = self._tuner.observe(number, self._sign * value, now, is_final)
+            if status < 0:
+                raise self._refusal(status, number, f"{caller}: ", cost)
+            if is_final:
+                self._names.remove(ticket)
+            return status == USED
+        finally:
+            self._is_ready = True
 
     def cancel(self, ticket: Ticket) -> None:
         """Close a ticket whose cost will never come; what was learned of it stays."""
-        self._check_ready("cancel")
+        self._alone("cancel", lambda: self._cancelled(ticket))
+
+    def _cancelled(self, ticket):
         number = self._names.ticket(ticket)
         status = self._tuner.cancel(number)
         if status < 0:
             raise self._refusal(status, number, "cancel: ")
-        self._names.drop(ticket)
+        self._names.remove(ticket)
 
     def tick(self, at: Time) -> None:
         """Advance the clock without a round: tickets whose deadline has passed are closed.
 
         An earlier time changes nothing.
         """
-        now, kind = self._alone("tick", lambda: self._time(at, "tick"))
+        self._alone("tick", lambda: self._ticked(at))
+
+    def _ticked(self, at):
+        now, kind = self._time(at, "tick")
         self._tuner.pass_time(now, kind)
 
     def played(self, ticket: Ticket, actual: Setting) -> None:
@@ -752,19 +763,18 @@ class Knobs:
         ``constraints`` forbid is learned as it was, and the next step is from the nearest setting
         that they allow.
         """
-        self._correct(ticket, actual, True)
+        self._alone("played", lambda: self._correct(ticket, actual, True))
 
     def _follow(self, ticket: Ticket, actual: Setting) -> None:
         """Report what another system played in this round; otherwise this is ``played``.
 
         The coin of these knobs did not choose it, so the round is not compared.
         """
-        self._correct(ticket, actual, False)
+        self._alone("played", lambda: self._correct(ticket, actual, False))
 
     def _correct(self, ticket, actual, by_coin):
-        self._check_ready("played")
         number = self._names.ticket(ticket)
-        places = self._alone("played", lambda: self._settings.places_of(actual, "played"))
+        places = self._settings.places_of(actual, "played")
         status = self._tuner.correct_place(number, floats_at(places), by_coin)
         if status == OUT_OF_ORDER:
             raise BadFeedback(
@@ -864,7 +874,8 @@ class Knobs:
             if event < 0:
                 status = tuner.observe(ticket, value[ticket - start], now, True)
                 if status < 0:
-                    raise self._refusal(status, ticket, f"run: event {i}: ")
+                    cost = value[ticket - start]
+                    raise self._refusal(status, ticket, f"run: event {i}: ", cost)
                 continue
             if event != tuner.tickets.rounds:
                 raise refusals.out_of_turn(tuner.tickets.rounds, event, f"run: event {i}: ")
@@ -872,7 +883,7 @@ class Knobs:
             settings.append(self._settings.setting(x.tolist()))
         return settings
 
-    def _refusal(self, status, ticket, where):
+    def _refusal(self, status, ticket, where, cost=None):
         """Return the error for a refusal."""
         if status == CLOSED:
             return AlreadyObserved(f"{where}ticket {ticket} {refusals.CLOSED_BEFORE}")
@@ -880,8 +891,8 @@ class Knobs:
         if of_ticket is not None:
             return of_ticket
         return BadFeedback(
-            f"{where}the cost of ticket {ticket} is no number, not finite, or too large to compute "
-            "with (1e50); nothing has changed: send a finite one, or cancel the ticket"
+            f"{where}the cost of ticket {ticket} must be a finite number up to 1e50, got {cost!r}; "
+            "nothing has changed: send such a number, or cancel the ticket"
         )
 
 

@@ -8,6 +8,7 @@ from belated.core.feedback cimport Feedback, Wrapper
 from belated.core.numerics cimport floats_at, ints_at, is_plain, new_floats, part
 from belated.core.tickets cimport BAD, CLOSED, DROPPED, FORGOTTEN, FULL, Keys, TOO_LARGE, Tickets, USED
 
+cdef double HUGE
 cdef int PREDICT, OBSERVE, CANCEL
 
 cdef class Player(Component):
@@ -17,7 +18,7 @@ cdef class Player(Component):
     cdef long long predict(self, double* x) except -100 nogil
     cdef long long observe(self, long long ticket, double* answer) except -100 nogil
     cdef long long cancel(self, long long ticket) except -100 nogil
-    cdef long long look(self, long long ticket) noexcept nogil
+    cdef long long status_of(self, long long ticket) noexcept nogil
     cdef void peek(self, double* x) noexcept nogil
 
 cdef class Composition(Player):
@@ -28,11 +29,13 @@ cdef class Composition(Player):
     cdef double* work
     cdef double* learned_cost
     cdef void count(self, long long entry) noexcept nogil
-    cdef int feed_nothing(self, long long entry) except -1 nogil
+    cdef int feed_missing_answer(self, long long entry) except -1 nogil
     cdef int give_up(self, long long entry) except -1 nogil
 
 cdef extern from "Python.h":
     object PyType_GenericAlloc(type kind, Py_ssize_t size)
+    int pause_collector "PyGC_Disable"()
+    int resume_collector "PyGC_Enable"()
 
 cdef inline object pair(type kind, object first, object second):
     made = PyType_GenericAlloc(kind, 2)  # calling the class, or tuple.__new__, takes 60 ns more
@@ -57,7 +60,8 @@ cdef class Learner:
     cdef bint _wants_function
     cdef bint _is_ready
 
-    cdef long long _event(self, int event, long long ticket, double* numbers) except -100
+    cdef long long _event(self, int event, long long ticket, double* numbers, object name, object who) except -100
+    cdef long long _do_or_undo(self, int event, long long ticket, double* numbers) except -100
     cdef long long _do(self, int event, long long ticket, double* numbers) except -100
     cdef object _gradient_now(self, long long ticket, object gradient)
     cdef object _run_events(self, object events, object answers, object plays, long long first)

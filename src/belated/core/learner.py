@@ -2,9 +2,10 @@
 
 Every public method is one C call, with keys and tickets.
 
-Python handles signals and switches threads between bytecodes, never inside of C code, so events are
-seen by all as a whole or not at all. Parts that users write, the copies of a snapshot and the loop
-over a whole log let others run in between; a flag refuses calls on the same learner then.
+Python handles signals and switches threads between bytecodes, never inside of C code, so an event
+is atomic with respect to signals and threads. Parts that users write, the copies of a snapshot and
+the loop over a whole log let others run in between; a flag refuses calls on the same learner then.
+Arguments are converted and results allocated before it is looked at.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from belated.validation import checked_ticket, numbers
 if cython.compiled:
     from cython.cimports.cpython.exc import PyErr_CheckSignals
 else:
+    import gc
+
     from belated.core.bases import Base
     from belated.core.feedback import Feedback, Wrapper
     from belated.core.numerics import floats_at, ints_at, is_plain, new_floats, part
@@ -62,8 +65,8 @@ class Player(Component):
 
     @property
     def rate(self):
-        """The newest step size, or None before the first."""
-        return self.base.sums.rate or None
+        """The newest step size; None before the first, and where there is no step size."""
+        return None
 
     def grow(self):
         """Make room after an event returned FULL."""
@@ -81,7 +84,7 @@ class Player(Component):
         """Close a ticket whose answer will never come."""
         return CLOSED
 
-    def look(self, ticket):
+    def status_of(self, ticket):
         """Return what an answer to a ticket would meet: USED, DROPPED or a refusal.
 
         Where few tickets are tracked (``loses``) it is not known of the others whether they were
@@ -126,6 +129,11 @@ class Composition(Player):
             "wrapper": self.wrapper,
         }
 
+    @property
+    def rate(self):
+        """The newest step size, or None before the first."""
+        return self.base.sums.rate or None
+
     def verify(self, state):
         """Demand what concerns tickets and other parts together."""
         self.wrapper.verify_with(section(state, "wrapper"), section(state, "tickets"))
@@ -134,7 +142,7 @@ class Composition(Player):
         """Give up on what is overdue (Algorithm 3), then issue the next ticket."""
         ticket: cython.longlong = self.tickets.rounds
         entry: cython.longlong
-        if ticket + self.tickets.offset >= self.tickets.capacity and not self.tickets.has_room():
+        if ticket + self.tickets.offset >= self.tickets.capacity and not self.tickets.make_room():
             return FULL
         if self.wrapper.gives_up:
             self.wrapper.begin_round()
@@ -198,7 +206,7 @@ class Composition(Player):
         open_lags = self.tickets.count_arrival(entry)
         self.tickets.count_weight(weight, self.wrapper.count_waiting(weight, open_lags))
 
-    def feed_nothing(self, entry):
+    def feed_missing_answer(self, entry):
         """Feed an entry that has no answer: a zero cost, which counts in every sum.
 
         Under strong convexity it is the gradient of (lambda / 2) |y|^2 at the current point.
@@ -220,7 +228,7 @@ class Composition(Player):
         if self.wrapper.weighs:
             self.tickets.lose(entry)
             return 0
-        self.feed_nothing(entry)
+        self.feed_missing_answer(entry)
         self.tickets.skip(entry)
         return 0
 
@@ -232,7 +240,7 @@ class Composition(Player):
         if self.tickets.is_expired(entry):
             self.tickets.drop_expired(entry)
             return DROPPED
-        self.feed_nothing(entry)
+        self.feed_missing_answer(entry)
         self.tickets.cancel(entry)
         return USED
 
@@ -260,6 +268,16 @@ if not cython.compiled:
         """Return a named tuple of two."""
         return tuple.__new__(kind, (first, second))
 
+    def pause_collector():
+        """Pause the collector; return whether it was at work."""
+        was_enabled = gc.isenabled()
+        gc.disable()
+        return was_enabled
+
+    def resume_collector():
+        """Let the collector work again."""
+        gc.enable()
+
     def plain_ticket(name):
         """Return the ticket that a whole number stands for, or -1."""
         return name if type(name) is int and 0 <= name < 1 << 62 else -1
@@ -276,7 +294,7 @@ def busy(who):
 class Learner:
     """The events of a learner around a player; ``belated.learner`` adds specs and snapshots."""
 
-    # ``_is_ready`` is False while user code or a long loop runs.
+    # ``_is_ready`` is False during events, user code and long loops.
     __slots__ = ("_is_ready", "_keys", "_kind", "_player", "_shape", "_wants_function")
 
     def _begin(self, player, kind: str, shape: tuple, wants_function: bool):
@@ -316,16 +334,10 @@ class Learner:
         (``Skip``, ``Deadline``) or lost (``Capacity``). A late answer to the old ticket would then
         be taken for one to the new: under these give every key once.
         """
-        if not self._is_ready:
-            raise busy("predict")
-        if key is not None:
-            key = self._keys.check(key)
         x = new_floats(self._player.play_size)
-        ticket: cython.longlong = self._event(PREDICT, 0, floats_at(x))
+        ticket: cython.longlong = self._event(PREDICT, 0, floats_at(x), key, "predict")
         if ticket < 0:
             raise refusals.too_early(self._kind, "predict: ")
-        if key is not None:
-            self._keys.give(key, ticket)
         if len(self._shape) > 1:
             x = x.reshape(self._shape)
         return pair(_Decision, ticket, x)
@@ -348,13 +360,11 @@ class Learner:
             number = found
         if self._wants_function:
             feedback = self._gradient_now(number, feedback)
-        if not is_plain(feedback, self._player.answer_size):
+        elif not is_plain(feedback, self._player.answer_size):
             feedback = self._converted(feedback)
-        status = self._event(OBSERVE, number, floats_at(feedback))
+        status = self._event(OBSERVE, number, floats_at(feedback), ticket, "observe")
         if status < 0:
             raise self._refusal(status, number, "observe: ")
-        if self._keys.known:
-            self._keys.drop(ticket)
         return status == USED
 
     def cancel(self, ticket):
@@ -368,25 +378,24 @@ class Learner:
         number = self._find(ticket)
         if number is None:
             return
-        status: cython.longlong = self._event(CANCEL, number, floats_at(new_floats(1)))
+        nothing = new_floats(1)
+        status: cython.longlong = self._event(CANCEL, number, floats_at(nothing), ticket, "cancel")
         if status < 0:
             raise self._refusal(status, number, "cancel: ")
-        if self._keys.known:
-            self._keys.drop(ticket)
 
     def run(self, timeline, feedback, *, first=0, keep=True):
-        """Feed a whole log through the compiled loop and return the plays, one row per prediction.
+        """Feed a whole log through one loop and return the plays, one row per prediction.
 
-        ``timeline`` is a ``Timeline`` (answers that never came stay open) or an array of events:
-        t for the prediction of ticket t, ~t for its observation. Row i of ``feedback`` is the
-        answer to ticket first + i. The result is the same, bit for bit, as event by event. Answers
-        to forgotten tickets (see ``Skip``) are passed over, since a log has them in any case. With
-        ``keep=False`` only the last play is kept. When an event is refused, or the run is
-        interrupted, the learner is as it was before.
+        The loop releases the interpreter lock. ``timeline`` is a ``Timeline`` (answers that never
+        came stay open) or an array of events: t for the prediction of ticket t, ~t for its
+        observation. Row i of ``feedback`` is the answer to ticket first + i. The result is the
+        same, bit for bit, as event by event. Answers to forgotten tickets (see ``Skip``) are passed
+        over, since a log has them in any case. With ``keep=False`` only the last play is kept. When
+        an event is refused, or the run is interrupted, the learner is as it was before.
         """
+        first = checked_ticket(first)
         if not self._is_ready:
             raise busy("run")
-        first = checked_ticket(first)
         self._is_ready = False
         saved = None
         try:
@@ -404,22 +413,46 @@ class Learner:
         finally:
             self._is_ready = True
 
-    # --- Events with parts of a user -------------------------------------------------------------
+    # --- One event -------------------------------------------------------------------------------
 
-    def _event(self, event, ticket, numbers):
-        """Do an event and return its status; undo it if a part of a user raises."""
-        if not self._player.has_user_parts:
-            return self._do(event, ticket, numbers)
+    def _event(self, event, ticket, numbers, name, who):
+        """Do an event with its key, refuse calls meanwhile, and return its status.
+
+        The collector of Python 3.11 runs where objects are made, and Python code of finalizers
+        with it, so it is paused: nothing lets others in between, which would only be refused.
+        """
+        status: cython.longlong
+        if not self._is_ready:
+            raise busy(who)
+        has_user_parts: cython.bint = self._player.has_user_parts
+        is_paused: cython.bint = not has_user_parts and pause_collector()
         self._is_ready = False
         try:
-            saved = self._player.state()
-            try:
-                return self._do(event, ticket, numbers)
-            except BaseException:
-                self._player.restore(saved)
-                raise
+            if event == PREDICT and name is not None:
+                name = self._keys.check(name)
+            if has_user_parts:
+                status = self._do_or_undo(event, ticket, numbers)
+            else:
+                status = self._do(event, ticket, numbers)
+            if event == PREDICT:
+                if name is not None and status >= 0:
+                    self._keys.assign(name, status)
+            elif status >= 0 and self._keys.ticket_of and self._keys.stands_for(name, ticket):
+                self._keys.remove(name)
+            return status
         finally:
             self._is_ready = True
+            if is_paused:
+                resume_collector()
+
+    def _do_or_undo(self, event, ticket, numbers):
+        """Do an event and return its status; undo it if a part of a user raises."""
+        saved = self._player.state()
+        try:
+            return self._do(event, ticket, numbers)
+        except BaseException:
+            self._player.restore(saved)
+            raise
 
     def _do(self, event, ticket, numbers):
         """Observe ``numbers``, cancel, or write the next play to ``numbers``."""
@@ -444,14 +477,18 @@ class Learner:
                 f"observe: {self._kind} takes a function that gives the gradient at a point, "
                 f"got {type(gradient).__name__}"
             )
-        status: cython.longlong = self._player.look(ticket)
+        point = new_floats(self._player.play_size)
+        if not self._is_ready:
+            raise busy("observe")
+        status: cython.longlong = self._player.status_of(ticket)
         if status < 0:
             raise self._refusal(status, ticket, "observe: ")
-        point = new_floats(self._player.play_size)
         self._player.peek(floats_at(point))
         self._is_ready = False
         try:
-            return gradient(point)
+            answer = gradient(point)
+            plain: cython.bint = is_plain(answer, self._player.answer_size)
+            return answer if plain else self._converted(answer)
         finally:
             self._is_ready = True
 

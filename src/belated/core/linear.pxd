@@ -9,7 +9,7 @@ from belated.core.experts cimport ROW_FLOATS, Experts, row_at
 from belated.core.hashing cimport Hasher
 from belated.core.label_losses cimport FIRST_LABELS, HUGE_WEIGHT, LabelLoss, LabelStatistics
 from belated.core.learner cimport pair, plain_ticket
-from belated.core.numerics cimport floats_at, ints_at, part
+from belated.core.numerics cimport LAST, floats_at, ints_at, ints_from, part, plain_size
 from belated.core.tickets cimport (
     BAD, CLOSED, DROPPED, FULL, TOO_LARGE, USED, Keys, Tickets
 )
@@ -23,12 +23,11 @@ cdef class Deadlines:
     cdef object due_array, number_array
     cdef double* due
     cdef long long* number
-    cdef bint has_room(self) noexcept nogil
-    cdef bint is_open(self, long long number) noexcept nogil
+    cdef bint make_room(self) noexcept nogil
     cdef bint precedes(self, double due, long long number, long long place) noexcept nogil
     cdef void push(self, double due, long long number) noexcept nogil
     cdef long long pop(self) noexcept nogil
-    cdef bint is_due(self, double now) noexcept nogil
+    cdef bint drop_closed_and_check_due(self, double now) noexcept nogil
 
 @cython.final
 cdef class Answers(Component):
@@ -80,8 +79,8 @@ cdef class Linear(Component):
     cdef double label_so_far(self, long long ticket) noexcept nogil
     cdef void compact(self) noexcept nogil
     cdef int grow(self, Py_ssize_t count) except -1
-    cdef int apply_answers(self) except -1
-    cdef void close_answers(self) noexcept nogil
+    cdef int apply_provisionally(self) except -1
+    cdef void commit_answers(self) noexcept nogil
 
     cdef long long find(self, long long ticket) noexcept nogil
     cdef bint replaces(self, long long entry) noexcept nogil
@@ -89,8 +88,9 @@ cdef class Linear(Component):
     cdef bint uses(self, long long entry, double at) noexcept nogil
     cdef bint has_room(self, Py_ssize_t count) noexcept nogil
     cdef bint make_room(self, Py_ssize_t count) noexcept nogil
+    cdef void reset_if_none_pending(self) noexcept nogil
     cdef void pass_time(self, double at) noexcept nogil
-    cdef void give_up(self) noexcept nogil
+    cdef void expire_tickets(self) noexcept nogil
     cdef void close_late(self, long long entry) noexcept nogil
     cdef void release(self, long long entry) noexcept nogil
     cdef void update_correction(self) noexcept nogil
@@ -100,18 +100,14 @@ cdef class Linear(Component):
     cdef void learn_again(self, long long entry, double y, double learned) noexcept nogil
     cdef void apply_queue(self) noexcept nogil
     cdef int save(self) except -1
-    cdef void take_back(self) noexcept with gil
-
-cdef inline long long* ints_from(long long* vector, Py_ssize_t start) noexcept nogil:
-    return vector + start
-
-cdef Py_ssize_t plain_size(object array, bint is_whole) noexcept
+    cdef void roll_back(self) noexcept with gil
 
 @cython.final
 cdef class Replay:
     cdef readonly Linear linear
     cdef readonly long long first, begin
     cdef readonly Py_ssize_t count
+    cdef readonly int status
     cdef readonly bint has_times, has_spans
     cdef readonly object predictions, arrays, margins
     cdef double* margin
@@ -140,7 +136,8 @@ cdef class LinearModel:
     cdef Py_ssize_t _read_row(self, object features) except -1
     cdef long long _issue(self, Py_ssize_t count, double at, double span) except -100
     cdef long long _answer(self, long long ticket, double label, double weight, double at, bint is_final) except -100
-    cdef object _hear(self, object who, object ticket, object label, object weight, object at, bint is_final)
+    cdef object _queue_label(self, object who, object ticket, object label, object weight, object at, bint is_final)
+    cdef object _queue_label_alone(self, object who, object ticket, object label, object weight, object at, bint is_final)
     cdef object _run(self, Replay replay, object progress)
     cpdef object _checked_key(self, object key)
     cdef object _refused_row(self, object features, Py_ssize_t count, object who)

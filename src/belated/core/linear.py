@@ -14,9 +14,9 @@ Calling sequence for what owns a ``Linear`` (choosers, intervals):
 * ``cancel(ticket)`` closes a ticket. ``tick(at)`` lets the clock go on; ``note_time(kind)`` says
   that a time of this kind was given.
 * ``is_waiting(ticket)``: whether it is open, and no answer that closes it is in the queue.
-* ``apply_answers()`` before weights or sums are read outside of an event: applies what is queued
-  for the time being. ``close_answers()`` inside of an event that will not be refused any more:
-  applies it for good.
+* ``apply_provisionally()`` before weights or sums are read outside of an event: applies what is
+  queued provisionally. ``commit_answers()`` inside of an event that will not be refused any more:
+  applies it permanently.
 
 ``LinearModel._read_row(features)`` writes the entries of a row to ``_indices`` and ``_values``
 (valid until the next one) and returns how many there are; it may run Python code, so ``_is_ready``
@@ -32,8 +32,8 @@ import cython
 import numpy as np
 
 from belated import limits, refusals
-from belated.core.censoring import AGES, AMOUNT, BinaryCensoring, NumericCensoring
-from belated.core.component import COUNT, Range, demand
+from belated.core.censoring import AGES, AMOUNT, LARGE, BinaryCensoring, NumericCensoring
+from belated.core.component import COUNT, SLACK, Range, demand
 from belated.core.learner import busy
 from belated.errors import AlreadyObserved, BadFeedback
 
@@ -56,28 +56,24 @@ else:
         LabelStatistics,
     )
     from belated.core.learner import pair, plain_ticket
-    from belated.core.numerics import floats_at, ints_at, part
+    from belated.core.numerics import LAST, floats_at, ints_at, ints_from, part, plain_size
     from belated.core.tickets import BAD, CLOSED, DROPPED, FULL, TOO_LARGE, USED, Keys, Tickets
 
-LAST = cython.declare(cython.double, 1.7976931348623157e308)  # the last time that there is
-LARGE = 1e140  # its square does not overflow
-SLACK = 1e-6
-
-# What is kept of a ticket behind its row: the prediction before the link; whether there is a label
-# so far, which, and what was learned of it; when it is due (LAST: never); whether that has passed
-# and the label so far was the last word; what answer is in the queue.
-SHOWN = ROW_FLOATS
+# What is kept of a ticket: its row, with the number of its entries; the prediction before the link;
+# whether there is a label so far, which, and what was learned of it; when it is due (LAST: never);
+# whether that has passed and the label so far was the last word; what answer is in the queue.
+ENTRIES, SHOWN = 1, ROW_FLOATS
 KNOWN, LABEL, LEARNED, DUE = SHOWN + 1, SHOWN + 2, SHOWN + 3, SHOWN + 4
 SETTLED, QUEUED, WIDTH = SHOWN + 5, SHOWN + 6, SHOWN + 7
 REVISION, FINAL = cython.declare(cython.double, 1.0), cython.declare(cython.double, 2.0)
 
 REVIEW = cython.declare(cython.longlong, 256)  # predictions between two reviews of the wait
-# Expired tickets that are remembered: so many, and so many for each that is open. What comes up to
-# nine times as late as the model waits then still tells it to wait longer.
+# Expired tickets that are remembered: so many, and so many for each that is open. Keep enough that
+# a label arriving up to nine times the waiting limit late is still counted in ``Expiry``.
 REMEMBERED = cython.declare(cython.longlong, 900)
 PER_OPEN = cython.declare(cython.longlong, 8)
-# Corrections after which experts are weighed anew, where silence is a label: before the first ones
-# come, all that is charged is that nothing was heard, which says little about experts.
+# Where silence is a label: before the first corrections, experts are compared only on silence,
+# which says little; reset their losses after so many corrections.
 SETTLING = cython.declare(cython.longlong, 50)
 
 
@@ -107,12 +103,7 @@ class Deadlines:
         self.due_array, self.number_array, self.room = due_array, number_array, room
         self.due, self.number = due, number
 
-    def is_open(self, number):
-        """Tell whether a ticket is open."""
-        entry = self.tickets.locate(number)
-        return entry >= 0 and self.tickets.seen[entry] >= 0
-
-    def has_room(self):
+    def make_room(self):
         """Make room for one more by dropping tickets that are closed; False if it has to grow."""
         if self.count < self.room:
             return True
@@ -120,7 +111,7 @@ class Deadlines:
         self.count = 0
         for i in range(count):
             due, number = self.due[i], self.number[i]
-            if self.is_open(number):
+            if self.tickets.is_open(number):
                 self.push(due, number)
         return self.count < self.room
 
@@ -163,10 +154,10 @@ class Deadlines:
         self.due[place], self.number[place] = due, number
         return first
 
-    def is_due(self, now):
-        """Tell whether an open ticket is due before a time; closed ones are dropped on the way."""
+    def drop_closed_and_check_due(self, now):
+        """Drop closed tickets that come first; tell whether an open one is due before a time."""
         while self.count > 0 and self.due[0] < now:
-            if self.is_open(self.number[0]):
+            if self.tickets.is_open(self.number[0]):
                 return True
             self.pop()
         return False
@@ -184,7 +175,7 @@ SECOND_MIX = cython.declare(cython.ulonglong, 0x94D049BB133111EB)
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def mixed(ticket: cython.longlong) -> cython.double:
+def ticket_uniform(ticket: cython.longlong) -> cython.double:
     """Return a number in [0, 1) made of a ticket: the upper 53 bits of what SplitMix64 makes of it.
 
     Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
@@ -257,7 +248,7 @@ class Answers(Component):
         scale = 1.0 * max(n, NEAR)
         for i in range(n):
             at = self.order[i]
-            self.key[at] = i + scale * mixed(self.number[at])
+            self.key[at] = i + scale * ticket_uniform(self.number[at])
         self.sort_by_key()
 
     def sort_by_key(self):
@@ -345,7 +336,7 @@ class Linear(Component):
     FIELDS = {
         **dict.fromkeys(("settled", "settled_late", "corrected", "heard"), COUNT),
         "kind_of_times": Range(0, 3, int),
-        "clock": Range(-math.inf, 1.7976931348623157e308),
+        "clock": Range(-math.inf, LAST),
         "lost": Range(-1e250, 1e250),
         "scored": AMOUNT,
     }
@@ -365,7 +356,7 @@ class Linear(Component):
         least_wait: object,
         wait: object,
     ):
-        self.tickets = Tickets(WIDTH, 1.7976931348623157e308)
+        self.tickets = Tickets(WIDTH, LAST)
         self.loss, self.labels = loss, LabelStatistics(loss)
         self.experts = Experts(loss, self.labels, coordinates, intercept, l1, l2)
         censoring = BinaryCensoring if loss.is_binary else NumericCensoring
@@ -394,10 +385,10 @@ class Linear(Component):
             return BAD
         if not self.make_room(count):
             return FULL
-        self.close_answers()
+        self.commit_answers()
         if self.has_deadlines:
             self.pass_time(at if at == at else 1.0 * self.tickets.rounds)
-        self.give_up()
+        self.expire_tickets()
         entry = self.tickets.open_next()
         record = self.tickets.record(entry)
         ticket = self.tickets.number[entry]
@@ -452,17 +443,17 @@ class Linear(Component):
     def make_room(self, count):
         """Make room by dropping what is closed; False if something has to grow.
 
-        Nothing moves while answers are applied for the time being.
+        Nothing moves while answers are applied provisionally.
         """
         if self.is_applied or self.has_room(count):
             return self.has_room(count)
-        if not self.tickets.has_room():
+        if not self.tickets.make_room():
             return False
         if not self.experts.has_room(count):
             if not self.experts.fits_compacted(count):
                 return False
             self.compact()
-        if self.has_deadlines and not self.deadlines.has_room():
+        if self.has_deadlines and not self.deadlines.make_room():
             return False
         return self.experts.has_room(count)
 
@@ -471,14 +462,14 @@ class Linear(Component):
         self.experts.begin_compaction()
         for entry in range(self.tickets.tail()):
             if self.tickets.seen[entry] >= 0:
-                self.experts.keep(row_at(self.tickets.record(entry)))
+                self.experts.move_row(row_at(self.tickets.record(entry)))
 
     def grow(self, count):
         """Let grow whatever has no room for one more row, or for one more answer."""
         self.make_queue(1)
         may_move = not self.is_applied
         is_full: cython.bint = self.tickets.tail() >= self.tickets.capacity
-        if is_full and not (may_move and self.tickets.has_room()):
+        if is_full and not (may_move and self.tickets.make_room()):
             self.tickets.grow()
         if self.has_deadlines and self.deadlines.room < self.tickets.capacity:
             self.deadlines.resize(self.tickets.capacity)
@@ -493,19 +484,19 @@ class Linear(Component):
 
     # --- Tickets that close by themselves --------------------------------------------------------
 
-    def give_up(self):
-        """Close what has waited too long, or is too much."""
+    def expire_tickets(self):
+        """Close tickets that have waited too long, and the oldest if too many are open."""
         if self.expiry.by_ages and self.tickets.rounds & (REVIEW - 1) == 0:
             self.expiry.review(self.tickets.rounds)
         if self.expiry.is_fixed or self.expiry.limit > 0:
-            while self.tickets.rounds - self.tickets.find_oldest() > self.expiry.limit:
+            while self.tickets.rounds - self.tickets.advance_head() > self.expiry.limit:
                 self.close_late(self.tickets.head)
         self.tickets.forget_oldest(
             REMEMBERED + PER_OPEN * (self.tickets.rounds - self.tickets.arrived)
         )
         if self.most_open > 0:
             while self.tickets.rounds - self.tickets.arrived >= self.most_open:
-                self.tickets.find_oldest()
+                self.tickets.advance_head()
                 self.close_late(self.tickets.head)
 
     def close_late(self, entry):
@@ -520,18 +511,22 @@ class Linear(Component):
             self.settled += 0 if record[SETTLED] > 0.0 else 1
         self.release(entry)
         self.tickets.count_arrival(entry)
-        if self.tickets.rounds == self.tickets.arrived:
-            self.censoring.reset()
+        self.reset_if_none_pending()
         self.tickets.skip(entry)
 
     def release(self, entry):
         """Let the row of an open ticket go, and clear its record."""
         record = self.tickets.record(entry)
         if record[KNOWN] == 0.0:
-            self.experts.abandon(row_at(record))
+            self.experts.remove_from_open_sums(row_at(record))
         self.experts.release(row_at(record))
         for i in range(WIDTH):
             record[i] = 0.0
+
+    def reset_if_none_pending(self):
+        """Let the counts of censored labels begin anew when no ticket is open."""
+        if self.tickets.rounds == self.tickets.arrived:
+            self.censoring.reset()
 
     def pass_time(self, at):
         """Let the clock go on, and close what was due before; it never goes back."""
@@ -551,7 +546,7 @@ class Linear(Component):
 
     def tick(self, at):
         """Let the clock go on without a prediction."""
-        self.close_answers()
+        self.commit_answers()
         if self.has_deadlines:
             self.pass_time(at)
 
@@ -564,10 +559,10 @@ class Linear(Component):
     def find(self, ticket):
         """Return the entry of a ticket that takes an answer, or why there is none.
 
-        Answers that are applied for the time being are taken back.
+        Answers that are applied provisionally are rolled back first.
         """
         if self.is_applied:
-            self.take_back()
+            self.roll_back()
         entry = self.tickets.locate(ticket)
         if entry >= 0 and self.tickets.record(entry)[QUEUED] == FINAL:
             return CLOSED
@@ -621,8 +616,8 @@ class Linear(Component):
             return FULL
         is_used = self.uses(entry, at)
         if self.has_deadlines and at > self.clock:
-            if self.deadlines.is_due(at):
-                self.close_answers()
+            if self.deadlines.drop_closed_and_check_due(at):
+                self.commit_answers()
             self.pass_time(at)
         if not is_used:
             is_final = True
@@ -648,19 +643,18 @@ class Linear(Component):
         entry = self.find(ticket)
         if entry < 0:
             return entry
-        self.close_answers()
+        self.commit_answers()
         if self.tickets.is_expired(entry):
             self.tickets.drop_expired(entry)
             return DROPPED
         self.release(entry)
         self.tickets.count_arrival(entry)
-        if self.tickets.rounds == self.tickets.arrived:
-            self.censoring.reset()
+        self.reset_if_none_pending()
         self.tickets.cancel(entry)
         return USED
 
-    def close_answers(self):
-        """Apply the answers in the queue for good."""
+    def commit_answers(self):
+        """Apply the answers in the queue permanently, and empty it."""
         if self.answers.count == 0:
             return
         if self.is_applied:
@@ -682,8 +676,8 @@ class Linear(Component):
                 self.answers.final[at],
             )
 
-    def apply_answers(self):
-        """Apply the answers for the time being, unless they are."""
+    def apply_provisionally(self):
+        """Apply the answers provisionally, unless they are; ``roll_back`` undoes it."""
         if self.answers.count > 0 and not self.is_applied:
             self.save()
             self.apply_queue()
@@ -711,8 +705,8 @@ class Linear(Component):
         self.saved = (others, own, entries, records)
         return 0
 
-    def take_back(self):
-        """Undo what ``apply_answers`` has done."""
+    def roll_back(self):
+        """Undo what ``apply_provisionally`` has done; the answers stay in the queue."""
         if not self.is_applied:
             return
         tickets = self.tickets
@@ -729,7 +723,7 @@ class Linear(Component):
             tickets.seen[entry] = entry_at[count + i]
             for j in range(WIDTH):
                 tickets.record(entry)[j] = record_at[i * WIDTH + j]
-        self.experts.take_back()
+        self.experts.roll_back()
         self.is_applied, self.saved = False, None
 
     # --- Learning --------------------------------------------------------------------------------
@@ -769,8 +763,8 @@ class Linear(Component):
             self.experts.release(row_at(record))
             self.tickets.count_arrival(entry)
             self.tickets.close(entry)
-        if not self.has_silence and self.tickets.rounds == self.tickets.arrived:
-            self.censoring.reset()
+        if not self.has_silence:
+            self.reset_if_none_pending()
 
     def learn(self, entry, y, learned, weight, often):
         """Learn the first label of a ticket: it is scored as it is, and ``learned`` as clipped.
@@ -842,8 +836,8 @@ class Linear(Component):
         return self.experts.nbytes + sum(array.nbytes for array in arrays)
 
     def look(self):
-        """Apply the answers for the time being, for what reads the state next."""
-        self.apply_answers()
+        """Apply the answers provisionally, for what reads the state next."""
+        self.apply_provisionally()
 
     def correction(self, p: cython.double):
         """Return by how much a prediction is moved for labels that are still to come."""
@@ -891,8 +885,8 @@ class Linear(Component):
     # --- State -----------------------------------------------------------------------------------
 
     def state(self):
-        """Return all fields; answers that are applied for the time being are taken back."""
-        self.take_back()
+        """Return all fields; answers that are applied provisionally are rolled back."""
+        self.roll_back()
         self.compact()
         found = Component.state(self)
         records, is_open = found["tickets.records"], found["tickets.seen"] >= 0
@@ -909,6 +903,8 @@ class Linear(Component):
         """Take what ``state`` returned."""
         Component.restore(self, with_closed(lengthened(state)))
         self.is_applied, self.saved = False, None
+        widest = state["tickets.records"][:, ENTRIES].max(initial=0.0)
+        self.experts.reserve(int(widest), 0, 0)
         tickets, deadlines = self.tickets, self.deadlines
         if self.has_deadlines:
             deadlines.count = 0
@@ -1020,39 +1016,13 @@ _float = float
 
 def number_of(given, who, name):
     """Return a label, an amount or a weight as a float."""
-    if isinstance(given, str | bytes):
-        raise BadFeedback(f"{who}: a {name} must be a number, got {given!r}")
     try:
+        if isinstance(given, str | bytes):
+            raise TypeError
         return _float(given)
     except (TypeError, ValueError, OverflowError):
-        raise BadFeedback(f"{who}: a {name} must be a number, got {given!r}") from None
-
-
-if not cython.compiled:
-
-    def ints_from(vector, start):
-        """Return what begins at an entry of a vector of ints."""
-        return vector[start:]
-
-
-def plain_size(array, is_whole):
-    """Return the length of a NumPy vector of floats, or of ints, without gaps; -1 for others."""
-    if cython.compiled:
-        if not cnp.PyArray_CheckExact(array):
-            return -1
-        vector = cython.cast(cnp.ndarray, array)
-        kind: cython.int = cnp.NPY_INT64 if is_whole else cnp.NPY_DOUBLE
-        if (
-            cnp.PyArray_TYPE(vector) != kind
-            or cnp.PyArray_NDIM(vector) != 1
-            or not cnp.PyArray_ISCARRAY_RO(vector)
-        ):
-            return -1
-        return cnp.PyArray_DIM(vector, 0)
-    else:
-        kind = np.int64 if is_whole else np.float64
-        is_plain = type(array) is np.ndarray and array.dtype == kind and array.ndim == 1
-        return len(array) if is_plain and array.flags.carray else -1
+        hint = "; for the logistic loss give 1 or 0" if name == "label" else ""
+        raise BadFeedback(f"{who}: a {name} must be a number, got {given!r}{hint}") from None
 
 
 class Replay:
@@ -1075,7 +1045,8 @@ class Replay:
     ):
         indptr, indices, values = rows
         self.linear, self.first, self.begin = linear, first, linear.tickets.rounds
-        self.count, self.has_times, self.has_spans = len(events), len(times) > 1, len(spans) > 1
+        self.count, self.status = len(events), USED
+        self.has_times, self.has_spans = len(times) > 1, len(spans) > 1
         self.predictions = np.empty(np.count_nonzero(events >= 0))
         self.arrays = (events, indptr, indices, values, labels, weights, times, spans)
         self.event, self.place, self.index = ints_at(events), ints_at(indptr), ints_at(indices)
@@ -1104,12 +1075,14 @@ class Replay:
                 index, value = ints_from(self.index, place), part(self.value, place)
                 status = self.linear.predict(index, value, self.place[row + 1] - place, at, span)
                 if status < 0:
+                    self.status = status
                     return i
                 self.out[row] = self.linear.value
             else:
                 row = ~event - self.first
                 status = self.linear.observe(~event, self.label[row], self.weight[row], at, True)
                 if status == FULL:
+                    self.status = status
                     return i
         return end
 
@@ -1129,7 +1102,7 @@ class LinearModel:
     ``_row_of`` and ``_bad_entry`` for rows and what is wrong with them.
     """
 
-    # ``_is_ready`` is False while Python code, or a long loop, is at work.
+    # ``_is_ready`` is False during events, Python code and long loops.
     __slots__ = (
         *("_hasher", "_indices", "_is_ready", "_linear", "_names", "_positions", "_row"),
         *("_settings", "_values"),
@@ -1159,7 +1132,7 @@ class LinearModel:
     def is_open(self, ticket):
         """Tell whether a ticket, or that of a key, still waits for its label."""
         if isinstance(ticket, str):
-            return self._linear.is_waiting(self._names.known.get(ticket, -1))
+            return self._linear.is_waiting(self._names.ticket_of.get(ticket, -1))
         return self._linear.is_waiting(self._names.ticket(ticket))
 
     # --- One event -------------------------------------------------------------------------------
@@ -1187,13 +1160,13 @@ class LinearModel:
             ticket = self._issue(count, now, span)
             if ticket < 0:
                 raise self._refused_row(features, count, "predict")
+            if kind > 0:
+                linear.note_time(kind)
+            if key is not None:
+                self._names.assign(key, ticket)
+            return pair(_Forecast, ticket, linear.value)
         finally:
             self._is_ready = True
-        if kind > 0:
-            linear.note_time(kind)
-        if key is not None:
-            self._names.give(key, ticket)
-        return pair(_Forecast, ticket, linear.value)
 
     def peek(self, features):
         """Return what ``predict`` would, without a ticket and without any change."""
@@ -1202,7 +1175,7 @@ class LinearModel:
     def _peeked(self, features, who):
         count = self._read_row(features)
         linear = self._linear
-        linear.apply_answers()
+        linear.apply_provisionally()
         status = linear.peek(self._indices, self._values, count)
         while status == FULL:
             linear.grow(count)
@@ -1218,7 +1191,7 @@ class LinearModel:
         because the model had given up on it, so that the label is dropped. Raises
         ``UnknownTicket``, ``AlreadyObserved`` or ``BadFeedback``, and then nothing has changed.
         """
-        return self._hear("observe", ticket, label, weight, at, True)
+        return self._queue_label("observe", ticket, label, weight, at, True)
 
     def revise(self, ticket, label, *, at=None):
         """Learn the label so far; the ticket stays open, and the label may change again.
@@ -1227,7 +1200,7 @@ class LinearModel:
         take a label back: squared, logistic and Poisson.
         """
         self._check_revisable("revise")
-        return self._hear("revise", ticket, label, 1.0, at, False)
+        return self._queue_label("revise", ticket, label, 1.0, at, False)
 
     def add(self, ticket, amount, *, at=None):
         """Add an amount to the label so far: an instalment, or a refund if it is negative.
@@ -1236,67 +1209,72 @@ class LinearModel:
         ``revise`` does.
         """
         self._check_revisable("add")
-        if not self._is_ready:
-            raise busy("add")
+        return self._alone("add", lambda: self._added(ticket, amount, at))
+
+    def _added(self, ticket, amount, at):
         number = self._names.ticket(ticket)
-        self._is_ready = False
-        try:
-            self._linear.take_back()
-            amount = number_of(amount, "add", "amount")
-        finally:
-            self._is_ready = True
+        self._linear.roll_back()
+        amount = number_of(amount, "add", "amount")
         before = self._linear.label_so_far(number)
         if before != before:
             raise BadFeedback(
                 f"add: ticket {number} has no label yet to add to; nothing has changed: revise it "
                 "first, or make the model with silence=0"
             )
-        return self._hear("add", number, before + amount, 1.0, at, False)
+        return self._queue_label_alone("add", number, before + amount, 1.0, at, False)
 
-    def _hear(self, who, ticket, label, weight, at, is_final):
+    def _queue_label(self, who, ticket, label, weight, at, is_final):
         """Take in a label; return whether it is used."""
         if not self._is_ready:
             raise busy(who)
+        self._is_ready = False
+        try:
+            return self._queue_label_alone(who, ticket, label, weight, at, is_final)
+        finally:
+            self._is_ready = True
+
+    def _queue_label_alone(self, who, ticket, label, weight, at, is_final):
         number = plain_ticket(ticket)
         if number < 0:
             number = self._names.ticket(ticket)
         now: cython.double = NAN
         is_plain = type(label) is _float and type(weight) is _float
         if at is not None or not is_plain or self._linear.is_applied:
-            self._is_ready = False
-            try:
-                self._linear.take_back()
-                label = number_of(label, who, "label")
-                weight = number_of(weight, who, "weight")
-                if at is not None:
-                    now = self._time(at, None, who)[0]
-            finally:
-                self._is_ready = True
+            self._linear.roll_back()
+            label = number_of(label, who, "label")
+            weight = number_of(weight, who, "weight")
+            if at is not None:
+                now = self._time(at, None, who)[0]
         status = self._answer(number, label, weight, now, is_final)
         if status < 0:
             raise self._refusal(status, number, label, weight, who)
-        if is_final and self._names.known:
-            self._names.drop(ticket)
+        if is_final and self._names.ticket_of:
+            self._names.remove(ticket)
         return status == USED
 
     def cancel(self, ticket):
         """Close a ticket whose label will never come; a label so far, also silence, stays."""
-        if not self._is_ready:
-            raise busy("cancel")
+        self._alone("cancel", lambda: self._cancelled(ticket))
+
+    def _cancelled(self, ticket):
+        """Close a ticket, and return it."""
         number = self._names.ticket(ticket)
-        if self._linear.is_applied:
-            self._alone("cancel", lambda: self._linear.take_back())
+        self._linear.roll_back()
         status = self._linear.cancel(number)
         if status < 0:
             raise self._refusal(status, number, 0.0, 1.0, "cancel")
-        self._names.drop(ticket)
+        self._names.remove(ticket)
+        return number
 
     def tick(self, at):
         """Let the clock go on without a prediction: tickets whose deadline has passed are closed.
 
         The clock never goes back; an earlier time changes nothing.
         """
-        now, _, kind = self._alone("tick", lambda: self._time(at, None, "tick"))
+        self._alone("tick", lambda: self._ticked(at))
+
+    def _ticked(self, at):
+        now, _, kind = self._time(at, None, "tick")
         self._linear.tick(now)
         self._linear.note_time(kind)
 
@@ -1333,7 +1311,7 @@ class LinearModel:
                 self._linear.note_time(kind)
             for ticket, name in enumerate((names or [])[:done], begin):
                 if name is not None:
-                    self._names.give(name, ticket)
+                    self._names.assign(name, ticket)
         return events, replay.predictions
 
     def peek_many(self, rows):
@@ -1346,7 +1324,7 @@ class LinearModel:
         out = np.empty(len(indptr) - 1)
         bounds, index = ints_at(indptr), ints_at(indices)
         value, found = floats_at(values), floats_at(out)
-        linear.apply_answers()
+        linear.apply_provisionally()
         for row in range(len(out)):
             start, count = bounds[row], bounds[row + 1] - bounds[row]
             places, numbers = ints_from(index, start), part(value, start)
@@ -1362,9 +1340,9 @@ class LinearModel:
         of tickets that were given up on before were not used. All are checked before the first is
         used. The result is the same, bit for bit, as one by one, in any order.
         """
-        return self._alone("observe_many", lambda: self._heard(tickets, labels, weights, at))
+        return self._alone("observe_many", lambda: self._observe_rows(tickets, labels, weights, at))
 
-    def _heard(self, tickets, labels, weights, at):
+    def _observe_rows(self, tickets, labels, weights, at):
         linear = self._linear
         heard, labels, weights, now = self._labels_arguments(tickets, labels, weights, at)
         wanted = heard.tickets
@@ -1382,9 +1360,9 @@ class LinearModel:
             status = linear.observe(ticket[i], label[i], weight[i], when, True)
             used[i] = status == USED
         for name in heard.names or ():
-            self._names.drop(name)
+            self._names.remove(name)
         if count >= MANY:
-            linear.apply_answers()
+            linear.apply_provisionally()
         return used
 
     def replay(
@@ -1400,15 +1378,16 @@ class LinearModel:
         keys=None,
         progress=None,
     ):
-        """Feed a whole log through the compiled loop and return the predictions in ticket order.
+        """Feed a whole log through one loop and return the predictions in ticket order.
 
-        ``rows`` holds the features of the predictions of this call, in order, as for
-        ``predict_many``. Entry i of ``labels`` and ``weights`` belongs to ticket first + i; where a
-        ticket is not observed they may be anything. ``timeline`` is a ``Timeline`` (labels that
-        never came stay open) or an array of events: t for the prediction of ticket t, ~t for its
-        label. ``at`` has the time of every event, and ``deadlines`` that of every row, where they
-        matter. ``keys`` has the key of every row; those of tickets that can still be answered at
-        the end are kept. ``progress`` is called with the number of events done, now and then.
+        The loop releases the interpreter lock. ``rows`` holds the features of the predictions of
+        this call, in order, as for ``predict_many``. Entry i of ``labels`` and ``weights`` belongs
+        to ticket first + i; where a ticket is not observed they may be anything. ``timeline`` is a
+        ``Timeline`` (labels that never came stay open) or an array of events: t for the prediction
+        of ticket t, ~t for its label. ``at`` has the time of every event, and ``deadlines`` that of
+        every row, where they matter. ``keys`` has the key of every row; those of tickets that can
+        still be answered at the end are kept. ``progress`` is called with the number of events
+        done, now and then.
 
         The result is the same, bit for bit, as event by event. Everything is checked before the
         first event. When the run is interrupted, the model stands between two events; its
@@ -1419,7 +1398,7 @@ class LinearModel:
 
     def _replayed(self, given, keys, progress):
         linear = self._linear
-        linear.take_back()
+        linear.roll_back()
         *arguments, kind = self._replay_arguments(*given)
         replay = Replay(linear, *arguments)
         try:
@@ -1430,7 +1409,7 @@ class LinearModel:
             if keys is not None:
                 for ticket in sorted(linear.answerable()):
                     if ticket >= replay.begin:
-                        self._names.give(str(keys[ticket - replay.begin]), ticket)
+                        self._names.assign(str(keys[ticket - replay.begin]), ticket)
         return replay.predictions
 
     def _run(self, replay: Replay, progress):
@@ -1442,6 +1421,8 @@ class LinearModel:
             with cython.nogil:
                 done = replay.run(done, end)
             if done < end:
+                if replay.status != FULL:
+                    raise RuntimeError("replay: the rows have changed while they were read")
                 self._linear.grow(replay.entries_at(done))
             elif progress is not None:
                 progress(done)
@@ -1499,20 +1480,20 @@ class LinearModel:
     def _checked_key(self, key):
         """Return a key; refuse what is none, or that of a ticket that waits for its label."""
         names = self._names
-        found = names.known.get(key, -1) if isinstance(key, str) else -1
+        found = names.ticket_of.get(key, -1) if isinstance(key, str) else -1
         if found >= 0 and not self._linear.is_waiting(found):
-            names.drop(key)
+            names.remove(key)
         return names.check(key)
 
     def _give_keys(self, pairs):
         """Give keys to tickets that can still be answered."""
         for key, ticket in pairs:
-            self._names.give(str(key), ticket)
+            self._names.assign(str(key), ticket)
 
     def _drop_keys(self, names):
         """Forget keys, whose tickets are closed."""
         for name in names:
-            self._names.drop(name)
+            self._names.remove(name)
 
     def _refused(self, status: cython.longlong, tickets, labels, weights, place, who):
         """Return the error for one of many labels."""

@@ -1,10 +1,12 @@
 from libc.math cimport fabs, floor, frexp, isnan, ldexp, sqrt
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 cdef inline long long bits_of(double x) noexcept nogil:
     cdef long long bits
     memcpy(&bits, &x, 8)
     return bits
+
+cdef double MOST_SQUARES, DOWN, LAST
 
 cpdef double ln(double x) noexcept nogil
 cdef double exp(double x) noexcept nogil
@@ -21,8 +23,10 @@ cdef void unit_vector(double* u, Py_ssize_t size, unsigned long long stream, uns
 cdef double word_share(unsigned long long stream, unsigned long long t, unsigned long long seed) noexcept nogil
 
 cdef object new_floats(Py_ssize_t size)
+cdef object new_zeros(Py_ssize_t size)
 cdef double* floats_at(object array) noexcept
 cdef long long* ints_at(object array) noexcept
+cdef Py_ssize_t plain_size(object array, bint is_whole) noexcept
 cdef bint is_plain(object array, Py_ssize_t size) noexcept
 
 cdef inline double dot(double* v, double* w, Py_ssize_t n) noexcept nogil:
@@ -51,6 +55,9 @@ cdef inline double norm(double* v, Py_ssize_t n) noexcept nogil:
     return sqrt(squares) if 1e-290 <= squares <= 1e300 else far_norm(v, n, squares)
 
 cdef inline double* part(double* vector, Py_ssize_t start) noexcept nogil:
+    return vector + start
+
+cdef inline long long* ints_from(long long* vector, Py_ssize_t start) noexcept nogil:
     return vector + start
 
 cdef inline void copy(double* v, double* to, Py_ssize_t n) noexcept nogil:

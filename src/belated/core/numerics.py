@@ -36,6 +36,8 @@ MOST_SQUARES = cython.declare(cython.double, 1e300)
 DOWN = cython.declare(cython.double, 2.0**-600)
 UP = cython.declare(cython.double, 2.0**600)
 
+LAST = cython.declare(cython.double, 1.7976931348623157e308)  # the last time that there is
+
 
 # What compiled code has in the header, so that other units need no call.
 
@@ -66,6 +68,10 @@ if not cython.compiled:
 
     def part(vector, start):
         """Return what begins at an entry of a vector."""
+        return vector[start:]
+
+    def ints_from(vector, start):
+        """Return what begins at an entry of a vector of ints."""
         return vector[start:]
 
     def copy(v, to, n):
@@ -214,8 +220,14 @@ def squared_distance(v, w, n):
 # Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", 2011)
 # maps a counter and a key to four 32-bit words. The key is the seed, the counter is (block, stream,
 # ticket), so an open ticket stores no random numbers. Marsaglia's polar method makes normals of the
-# words; their normalised vector is uniform on the sphere. Exploration has stream 0; other users
-# have streams of their own.
+# words; their normalised vector is uniform on the sphere. Streams:
+#
+#     0       directions of exploration
+#     1       arms of published methods (``rival_experts``)
+#     2-4     noises, means and signs of losses (``game_losses``)
+#     32      actions of choosers (``decisions``)
+#     33      which tickets ``Capacity`` tracks (``feedback``)
+#     48, 49  uniform and normal numbers of ``Sampler`` (``cost_models``)
 
 MASK = cython.declare(cython.ulonglong, 0xFFFFFFFF)
 LEFT = cython.declare(cython.ulonglong, 0xD2511F53)
@@ -357,6 +369,16 @@ def new_floats(size):
         return np.empty(size)
 
 
+def new_zeros(size):
+    """Return an array of so many zeros; NumPy would let other threads in to make many."""
+    if cython.compiled:
+        found = new_floats(size)
+        memset(floats_at(found), 0, 8 * size)
+        return found
+    else:
+        return np.zeros(size)
+
+
 def floats_at(array):
     """Return where the floats of an array without gaps stand; the caller keeps the array alive."""
     if cython.compiled:
@@ -373,21 +395,26 @@ def ints_at(array):
         return memoryview(array.reshape(-1))
 
 
-def is_plain(array, size):
-    """Tell whether this is a NumPy vector of so many floats without gaps, aligned and native."""
+def plain_size(array, is_whole):
+    """Return the length of a NumPy vector of floats, or of ints, without gaps; -1 for others."""
     if cython.compiled:
         if not cnp.PyArray_CheckExact(array):
-            return False
-        return (
-            cnp.PyArray_TYPE(cython.cast(cnp.ndarray, array)) == cnp.NPY_DOUBLE
-            and cnp.PyArray_NDIM(cython.cast(cnp.ndarray, array)) == 1
-            and cnp.PyArray_ISCARRAY_RO(cython.cast(cnp.ndarray, array))
-            and cnp.PyArray_DIM(cython.cast(cnp.ndarray, array), 0) == size
-        )
+            return -1
+        vector = cython.cast(cnp.ndarray, array)
+        kind: cython.int = cnp.NPY_INT64 if is_whole else cnp.NPY_DOUBLE
+        if (
+            cnp.PyArray_TYPE(vector) != kind
+            or cnp.PyArray_NDIM(vector) != 1
+            or not cnp.PyArray_ISCARRAY_RO(vector)
+        ):
+            return -1
+        return cnp.PyArray_DIM(vector, 0)
     else:
-        return (
-            type(array) is np.ndarray
-            and array.dtype == np.float64
-            and array.shape == (size,)
-            and array.flags.carray
-        )
+        kind = np.int64 if is_whole else np.float64
+        is_plain = type(array) is np.ndarray and array.dtype == kind and array.ndim == 1
+        return len(array) if is_plain and array.flags.carray else -1
+
+
+def is_plain(array, size):
+    """Tell whether this is a NumPy vector of so many floats without gaps, aligned and native."""
+    return plain_size(array, False) == size

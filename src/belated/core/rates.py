@@ -233,7 +233,7 @@ def schedule(rate: Rate, smoothing: Smoothing, events):
     i: cython.Py_ssize_t
     for i in range(len(array)):
         if code[i] >= 0:
-            if not tickets.has_room():
+            if not tickets.make_room():
                 tickets.grow()
             tickets.open_next()
             radius[tickets.rounds - 1] = smoothing.radius(tickets.rounds)

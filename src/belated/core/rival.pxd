@@ -3,12 +3,12 @@ from libc.math cimport fabs
 from belated.core.bases cimport Base, Sums
 from belated.core.component cimport Component
 from belated.core.numerics cimport floats_at, norm, unit_vector
-from belated.core.learner cimport Player
+from belated.core.learner cimport HUGE, Player
 from belated.core.rates cimport Rate
 from belated.core.sets cimport Chart
 from belated.core.tickets cimport BAD, DROPPED, FULL, OUT_OF_ORDER, TOO_LARGE, USED, Tickets
 
-cdef double HUGE, SLACK
+cdef double SLACK
 
 cdef class Method(Player):
     cdef readonly Base base

@@ -21,12 +21,11 @@ if not cython.compiled:
 
     from belated.core.bases import Sums
     from belated.core.component import Component
-    from belated.core.learner import Player
+    from belated.core.learner import HUGE, Player
     from belated.core.numerics import floats_at, norm, unit_vector
     from belated.core.rates import Rate
     from belated.core.tickets import BAD, DROPPED, FULL, OUT_OF_ORDER, TOO_LARGE, USED, Tickets
 
-HUGE = cython.declare(cython.double, 1e100)  # sums of squares of larger costs could overflow
 SLACK = cython.declare(cython.double, 1.0 + 1e-9)  # so close to a bound is not beyond it
 
 
@@ -77,6 +76,11 @@ class Method(Player):
         self.gathered = Gathered(self.dim) if gathers else None
         self.hint = None if hints is None else Hint(self.tickets, self.dim, hints)
 
+    @property
+    def rate(self):
+        """The newest step size, or None before the first."""
+        return self.base.sums.rate or None
+
     def parts(self):
         names = ("tickets", "base", "gathered", "hint")
         return {name: part for name in names if (part := getattr(self, name)) is not None}
@@ -118,7 +122,7 @@ class Method(Player):
 
     def predict(self, x):
         """Issue the next ticket and write its play."""
-        if not self.tickets.has_room():
+        if not self.tickets.make_room():
             return FULL
         self.begin_round()
         entry = self.tickets.open_next()

@@ -449,10 +449,10 @@ class DelayedExp3(Bandit):
         self.eta, self.threshold, self.base.sums.rate = eta, threshold, eta
 
     def begin_round(self):
-        oldest = self.tickets.find_oldest()
+        oldest = self.tickets.advance_head()
         while self.tickets.rounds - oldest > self.threshold:
             self.give_up(self.tickets.head)
-            oldest = self.tickets.find_oldest()
+            oldest = self.tickets.advance_head()
         self.weigh(self.eta)
 
 

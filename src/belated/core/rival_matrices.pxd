@@ -40,6 +40,7 @@ cdef class VAW(Player):
     cdef double* p
     cdef double* work
     cdef double* rows
+    cpdef object take_rows(self, object rows, long long first)
     cdef void raise_ridge(self) noexcept nogil
     cdef void end_waiting(self, long long entry) noexcept nogil
 

@@ -119,7 +119,7 @@ class DelayedONS(Method):
         """lambda_t = lambda_0 + min{(G / D) sqrt(S_t), A_t L_t / D^2}."""
         k, steep, rounds = self.dim, self.lipschitz, self.tickets.rounds
         self.backlogs += rounds - self.tickets.arrived
-        self.oldest = max(self.oldest, rounds - self.tickets.find_oldest())
+        self.oldest = max(self.oldest, rounds - self.tickets.advance_head())
         if self.backlogs == 0:
             return self.least
         growth = ln(1.0 + self.beta * steep * steep * (rounds + 1) / (k * self.least))
@@ -288,7 +288,7 @@ class VAW(Player):
         features = part(self.rows, (self.tickets.rounds - self.first) * k)
         if not norm(features, k) <= LIMIT:
             return BAD
-        if not self.tickets.has_room():
+        if not self.tickets.make_room():
             return FULL
         self.raise_ridge()
         times(self.p, features, v, k)  # P z for the P without this round
@@ -381,14 +381,10 @@ class Regression(Learner):
         found = np.empty(1)
         if not self._is_ready:
             raise busy("predict")
-        if key is not None:
-            key = self._keys.check(key)
         self._model.take_rows(row, self._model.tickets.rounds)
-        ticket = self._event(PREDICT, 0, floats_at(found))
+        ticket = self._event(PREDICT, 0, floats_at(found), key, "predict")
         if ticket < 0:
             raise unusable("predict: ", row)
-        if key is not None:
-            self._keys.give(key, ticket)
         return self.forecast(ticket, found[0].item())
 
     def observe(self, ticket, label):
@@ -465,7 +461,7 @@ class Copies(Player):
     def grow(self):
         """Make room for one more ticket, or one more copy."""
         number = len(self.copies)
-        if not self.tickets.has_room():
+        if not self.tickets.make_room():
             self.tickets.grow()
             return
         copy = self.make(seed_of(self.seed, number), self.strict)
@@ -487,7 +483,7 @@ class Copies(Player):
         """Let a copy play."""
         if self.is_too_early():
             return OUT_OF_ORDER
-        if not self.tickets.has_room():
+        if not self.tickets.make_room():
             return FULL
         number = self.take()
         if number is None:

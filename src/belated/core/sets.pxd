@@ -1,7 +1,7 @@
 from libc.math cimport fabs, sqrt
 
 from belated.core.component cimport Component
-from belated.core.numerics cimport copy, dot, floats_at, norm, scaled_norm
+from belated.core.numerics cimport DOWN, MOST_SQUARES, copy, dot, floats_at, norm, scaled_norm
 
 cdef class Chart(Component):
     cdef readonly Py_ssize_t dim

@@ -18,11 +18,9 @@ if not cython.compiled:
     from math import fabs, sqrt
 
     from belated.core.component import Component
-    from belated.core.numerics import copy, dot, floats_at, norm, scaled_norm
+    from belated.core.numerics import DOWN, MOST_SQUARES, copy, dot, floats_at, norm, scaled_norm
 
 INFINITY = cython.declare(cython.double, float("inf"))
-MOST_SQUARES = cython.declare(cython.double, 1e300)  # beyond it a sum of squares may overflow
-DOWN = cython.declare(cython.double, 2.0**-600)
 
 
 # --- Charts --------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 cimport cython
 
 from belated.core.component cimport Component
-from belated.core.numerics cimport floats_at, ints_at, part
+from belated.core.numerics cimport floats_at, ints_at, new_zeros, part
 
 cdef long long UNKNOWN, CLOSED, BAD, TOO_LARGE, FULL, OUT_OF_ORDER, FORGOTTEN, DROPPED, USED
 cdef long long DEAD, HELD, EXPIRED
@@ -20,7 +20,7 @@ cdef class Tickets(Component):
     cdef double* records
     cdef object number_array, seen_array, record_array
 
-    cdef bint has_room(self) noexcept nogil
+    cdef bint make_room(self) noexcept nogil
     cdef void compact(self) noexcept nogil
     cdef long long bisect(self, long long ticket) noexcept nogil
 
@@ -79,6 +79,8 @@ cdef class Tickets(Component):
     cdef inline void feed_arrival(self, long long entry) noexcept nogil:
         self.count_weight(1.0, self.count_arrival(entry))
 
+    cpdef bint is_open(self, long long ticket) noexcept nogil
+
     cdef void close_lost(self, long long entry, long long seen) noexcept nogil
     cdef void skip(self, long long entry) noexcept nogil
     cdef void cancel(self, long long entry) noexcept nogil
@@ -89,11 +91,12 @@ cdef class Tickets(Component):
     cdef void drop_expired(self, long long entry) noexcept nogil
     cdef void forget_expired(self, long long rounds) noexcept nogil
     cdef void forget_oldest(self, long long most) noexcept nogil
-    cdef long long find_oldest(self) noexcept nogil
+    cdef long long advance_head(self) noexcept nogil
 
 cdef class Keys:
     cdef readonly object tickets
-    cdef readonly dict known
-    cdef Py_ssize_t most
-    cdef int give(self, object key, long long ticket) except -1
-    cdef int drop(self, object name) except -1
+    cdef readonly dict ticket_of
+    cdef Py_ssize_t prune_at
+    cdef int assign(self, object key, long long ticket) except -1
+    cdef bint stands_for(self, object name, long long ticket) except -1
+    cdef int remove(self, object name) except -1

@@ -20,7 +20,7 @@ from belated.validation import checked_ticket
 
 if not cython.compiled:
     from belated.core.component import Component
-    from belated.core.numerics import floats_at, ints_at, part
+    from belated.core.numerics import floats_at, ints_at, new_zeros, part
 
 # What an event returns: 1 used, 0 dropped, below 0 refused and nothing has changed.
 USED = 1
@@ -48,6 +48,11 @@ class Tickets(Component):
     (``max_delay`` is the largest of answered tickets, ``max_lost_delay`` that of others), its dual
     delay d*_n (``lag``) the arrivals, and s*_n (``open_lags``) the tickets open after its arrival.
     ``width`` floats per entry are kept for other components (``record``).
+
+    Entries before ``sparse`` are found by bisection, later ones at ticket + ``offset``; no entry
+    before ``head`` is open; expired entries before ``faded`` are forgotten. ``held`` entries are
+    closed, but a method still needs their records. ``late`` counts answers to tickets that were
+    given up on, ``excess`` answers that were larger than assumed.
 
     Where answers have weights w, rates see ``weighted_arrivals`` = sum w^2 and
     ``weighted_backlogs`` = sum of w times ``waiting``, the weights still open; else these are n and
@@ -81,17 +86,15 @@ class Tickets(Component):
     def resize(self, capacity: int):
         """Give the table room for so many entries; all is allocated before anything changes.
 
-        NumPy lets other threads in while it allocates and copies. So entries are copied here, and
-        the table is left alone if it has more entries by then.
+        Nothing here lets other threads in, as copies by NumPy would.
         """
-        number_array, seen_array = np.zeros(capacity, np.int64), np.zeros(capacity, np.int64)
-        record_array = np.zeros(max(1, capacity * self.width))
+        number_array = new_zeros(capacity).view(np.int64)
+        seen_array = new_zeros(capacity).view(np.int64)
+        record_array = new_zeros(max(1, capacity * self.width))
         number: cython.p_longlong = ints_at(number_array)
         seen: cython.p_longlong = ints_at(seen_array)
         records: cython.p_double = floats_at(record_array)
         i: cython.Py_ssize_t
-        if self.rounds + self.offset > capacity:
-            return
         for i in range(self.rounds + self.offset):
             number[i] = self.number[i]
             seen[i] = self.seen[i]
@@ -119,7 +122,7 @@ class Tickets(Component):
         """Double the table."""
         self.resize(2 * self.capacity)
 
-    def has_room(self):
+    def make_room(self):
         """Make room for one more ticket; False if the table has to grow first."""
         if self.rounds + self.offset < self.capacity:
             return True
@@ -232,6 +235,11 @@ class Tickets(Component):
             """Count the arrival for an open entry, with weight 1."""
             self.count_weight(1.0, self.count_arrival(entry))
 
+    def is_open(self, ticket):
+        """Tell whether a ticket is open."""
+        entry: cython.longlong = self.locate(ticket)
+        return entry >= 0 and self.seen[entry] >= 0
+
     # --- Events ----------------------------------------------------------------------------------
 
     def close_lost(self, entry, seen):
@@ -302,8 +310,8 @@ class Tickets(Component):
             entry += 1
         self.faded = entry
 
-    def find_oldest(self):
-        """Return the oldest open ticket, or the coming one; its entry is ``head``."""
+    def advance_head(self):
+        """Move ``head`` to the oldest open entry; return its ticket, or the next if none is."""
         end: cython.longlong = self.rounds + self.offset
         head: cython.longlong = self.head
         while head < end and self.seen[head] < 0:
@@ -336,7 +344,7 @@ class Tickets(Component):
         identity s*_n = d + t - n of Theorem 3.4 (c) over the arrivals, and let the delay of an open
         ticket t be R - 1 - t.
         """
-        return total_delay(self.rounds, self.arrived, self.sum_dual)
+        return total_delay_of(self.rounds, self.arrived, self.sum_dual)
 
     @property
     def max_backlog(self):
@@ -370,7 +378,7 @@ class Tickets(Component):
 
     def issue(self):
         """Issue the next ticket, where nothing is predicted."""
-        if not self.has_room():
+        if not self.make_room():
             self.grow()
         return self.number[self.open_next()]
 
@@ -381,11 +389,6 @@ class Tickets(Component):
             self.count_arrival(entry)
             self.close(entry)
         return entry
-
-    def is_open(self, ticket: cython.longlong):
-        """Tell whether a ticket is open."""
-        entry: cython.longlong = self.locate(ticket)
-        return entry >= 0 and self.seen[entry] >= 0
 
     def is_known(self, ticket: cython.longlong):
         """Tell whether an answer to a ticket would not be refused."""
@@ -436,7 +439,7 @@ class Tickets(Component):
         check_table(state)
 
 
-def total_delay(rounds, arrived, sum_dual):
+def total_delay_of(rounds, arrived, sum_dual):
     """Return the total delay; see ``Tickets.total_delay``."""
     closed = sum_dual + arrived * (arrived - 1) // 2
     return closed - rounds * (rounds - 1) // 2 + (rounds - arrived) * (rounds - 1)
@@ -452,7 +455,7 @@ def check_counts(state):
     demand(state["excess"] <= arrived - lost + state["late"], "large answers")
     most, total = state["max_dual"], state["sum_dual"]
     demand(most <= rounds and most <= total <= arrived * most, "dual backlogs")
-    demand(total_delay(rounds, arrived, total) >= 0, "total delay")
+    demand(total_delay_of(rounds, arrived, total) >= 0, "total delay")
     demand(max(state["max_delay"], state["max_lost_delay"]) <= rounds, "delays")
     demand(state["max_dual_delay"] <= arrived, "dual delays")
     demand(state["lag"] <= arrived and state["open_lags"] <= rounds, "lags")
@@ -490,13 +493,13 @@ class Keys:
     """
 
     def __init__(self, tickets):
-        self.tickets, self.known, self.most = tickets, {}, 64
+        self.tickets, self.ticket_of, self.prune_at = tickets, {}, 64
 
     def ticket(self, name):
         """Return the ticket of a key; a ticket stands for itself."""
         if not isinstance(name, str):
             return checked_ticket(name)
-        found = self.known.get(name)
+        found = self.ticket_of.get(name)
         if found is None:
             raise UnknownTicket(f"no open ticket has the key {name!r}; nothing has changed")
         return found
@@ -505,7 +508,7 @@ class Keys:
         """Tell whether a ticket, or that of a key, is open; no open ticket has an unknown key."""
         if not isinstance(name, str):
             return self.tickets.is_open(checked_ticket(name))
-        found = self.known.get(name)
+        found = self.ticket_of.get(name)
         return found is not None and self.tickets.is_open(found)
 
     def check(self, key):
@@ -513,7 +516,7 @@ class Keys:
         if not isinstance(key, str):
             check_key(key)
         key = str(key)
-        found = self.known.get(key)
+        found = self.ticket_of.get(key)
         if found is not None and self.tickets.is_open(found):
             raise BadKey(
                 f"the key {key!r} belongs to ticket {found}, which is still open; nothing has "
@@ -521,35 +524,39 @@ class Keys:
             )
         return key
 
-    def give(self, key, ticket):
+    def assign(self, key, ticket):
         """Give a key that was checked to a ticket."""
-        self.known[key] = ticket
-        if len(self.known) > self.most:
+        self.ticket_of[key] = ticket
+        if len(self.ticket_of) > self.prune_at:
             kept = {}
-            for name, number in self.known.items():
+            for name, number in self.ticket_of.items():
                 if self.tickets.is_known(number):
                     kept[name] = number
-            self.known = kept
-            self.most = max(64, 2 * len(kept))
+            self.ticket_of = kept
+            self.prune_at = max(64, 2 * len(kept))
         return 0
 
-    def drop(self, name):
+    def stands_for(self, name, ticket):
+        """Tell whether a name is a key of a ticket; it may have been given to another one."""
+        return isinstance(name, str) and self.ticket_of.get(name, -1) == ticket
+
+    def remove(self, name):
         """Forget a key, if it is one: its ticket is closed."""
         if isinstance(name, str):
-            self.known.pop(name, None)
+            self.ticket_of.pop(name, None)
         return 0
 
-    def given(self):
+    def items(self):
         """Return all that are known, also some of tickets that are closed."""
-        return self.known.items()
+        return self.ticket_of.items()
 
     def replace(self, pairs):
         """Take other keys."""
-        self.known = dict(pairs)
+        self.ticket_of = dict(pairs)
 
     def state(self):
         """Return what a snapshot says of them, in the order of tickets."""
-        pairs = [[key, t] for key, t in self.known.items() if self.tickets.is_known(t)]
+        pairs = [[key, t] for key, t in self.ticket_of.items() if self.tickets.is_known(t)]
         return {"keys": sorted(pairs, key=lambda pair: pair[1])}
 
     def restore(self, about):
@@ -567,4 +574,4 @@ class Keys:
             known[pair[0]] = pair[1]
         if len(set(known.values())) < len(known):
             raise SnapshotError("restore: the keys cannot be read")
-        self.known = known
+        self.ticket_of = known

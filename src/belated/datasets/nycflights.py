@@ -69,6 +69,7 @@ def build_year() -> Log:
         name="flights",
         about=ABOUT,
         zone="America/New_York",
+        predicts="arrival delay",
     )
     return log.take(order)
 

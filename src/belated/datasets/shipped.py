@@ -40,6 +40,7 @@ def read_shipped() -> Log:
         name="flights",
         about=ABOUT,
         zone="America/New_York",
+        predicts="arrival delay",
     )
 
 

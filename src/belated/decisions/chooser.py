@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from belated.core import decisions as core_decisions
 from belated.core.decisions import Choice, Option
-from belated.core.user import UserRule
+from belated.core.user_parts import UserRule
 from belated.decisions import snapshot
 from belated.decisions.actions import Actions, refusal
 from belated.decisions.report import ChooserReport, report_of

@@ -108,13 +108,13 @@ class ChooserReport:
 def report_of(chooser: Chooser) -> ChooserReport:
     """Read the report off the counts."""
     counted, silence = chooser._choices, chooser.model.settings.silence
-    actions, rounds = {}, counted.rounds
-    for name, counts in counted.actions.items():
+    actions, rounds, by_name = {}, counted.rounds, dict(counted.actions)
+    for name, counts in by_name.items():
         mean = _mean(counts.total, counts.answered, counts.chosen, silence)
         actions[name] = ActionReport(counts.chosen, counts.answered, mean)
-    shown = sum(counts.chosen for counts in counted.actions.values())
-    answered = sum(counts.answered for counts in counted.actions.values())
-    total = sum(counts.total for counts in counted.actions.values())
+    shown = sum(counts.chosen for counts in by_name.values())
+    answered = sum(counts.answered for counts in by_name.values())
+    total = sum(counts.total for counts in by_name.values())
     return ChooserReport(
         rounds=rounds,
         answered=answered,

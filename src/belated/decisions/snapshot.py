@@ -12,6 +12,7 @@ from belated.decisions.settings import checked, checked_mode
 from belated.errors import SnapshotError, SpecError
 from belated.explore import Exploration
 from belated.linear.model import LinearModel
+from belated.linear.snapshot import sealed_state
 
 if TYPE_CHECKING:
     from belated.decisions.chooser import Chooser
@@ -22,19 +23,26 @@ _UNREADABLE = (ArithmeticError, AttributeError, LookupError, SpecError, TypeErro
 
 def pack(chooser: Chooser, secret: bytes | None) -> bytes:
     """Return the blob."""
-    model, state = chooser.model.snapshot(), chooser._choices.state()
+    inner, state, keys, mode = chooser.model._alone("snapshot", lambda: _state_of(chooser))
+    model = sealed_state(chooser.model, *inner)
     names = state.pop("actions")
     fields = {name: value for name, value in state.items() if not isinstance(value, np.ndarray)}
     about = {
         "settings": chooser._settings.to_dict(),
-        "mode": chooser.mode,
+        "mode": mode,
         "bytes": len(model),
         "actions": names,
         "state": fields,
-        **chooser._names.state(),
+        **keys,
     }
     arrays = {name: value for name, value in state.items() if name not in fields}
     return sealed.seal(_KIND, about, {"model": sealed.as_words(model), **arrays}, secret)
+
+
+def _state_of(chooser: Chooser) -> tuple[Any, ...]:
+    """Return the states of the model, of choices and of keys, and the mode, of the same moment."""
+    model = chooser.model._state_now()  # the first, as it takes back what is there for a time
+    return model, chooser._choices.state(), chooser._names.state(), chooser.mode
 
 
 def unpack(chooser: Chooser, blob: bytes, secret: bytes | None, decide: Any) -> None:

@@ -121,8 +121,8 @@ def _write(screen: Screen, page: Path, found: Replay) -> None:
     screen.title("Page")
     try:
         found.page(page)
-    except MissingExtra as error:
-        screen.say(str(error))
+    except MissingExtra:
+        screen.say("No page: it needs matplotlib; pip install '.[report]'")
     else:
         screen.say(f"Written to {page}; open it in a browser.")
     us = _called()

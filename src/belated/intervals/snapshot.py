@@ -10,6 +10,7 @@ from belated import sealed
 from belated.core.component import demand
 from belated.errors import SnapshotError, SpecError
 from belated.linear.model import LinearModel
+from belated.linear.snapshot import sealed_state
 
 if TYPE_CHECKING:
     from belated.intervals.intervals import Intervals
@@ -21,8 +22,9 @@ _UNREADABLE = (ArithmeticError, AttributeError, LookupError, SpecError, TypeErro
 
 def pack(intervals: Intervals, secret: bytes | None) -> bytes:
     """Return the blob."""
-    blobs = [model.snapshot() for model in (intervals._model, intervals._score_model)]
-    state = intervals._coverage.state()
+    models = intervals._model, intervals._score_model
+    states, state = intervals._model._alone("snapshot", lambda: _states_of(intervals))
+    blobs = [sealed_state(model, *each) for model, each in zip(models, states, strict=True)]
     fields = {name: value for name, value in state.items() if not isinstance(value, np.ndarray)}
     about = {
         "coverage": intervals.coverage,
@@ -32,6 +34,12 @@ def pack(intervals: Intervals, secret: bytes | None) -> bytes:
     arrays = {name: sealed.as_words(blob) for name, blob in zip(_MODELS, blobs, strict=True)}
     arrays |= {name: value for name, value in state.items() if name not in fields}
     return sealed.seal(_KIND, about, arrays, secret)
+
+
+def _states_of(intervals: Intervals) -> tuple[Any, ...]:
+    """Return the states of both models and what was counted, of the same moment."""
+    models = intervals._model, intervals._score_model
+    return [model._state_now() for model in models], intervals._coverage.state()
 
 
 def unpack(blob: bytes, secret: bytes | None, intervals: Intervals) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from belated.arrays import Floats
-from belated.core.quadratic import ROUNDING
+from belated.core.cost_models import ROUNDING
 from belated.errors import SpecError
 from belated.ranges import Range, Span
 from belated.spec import number
@@ -121,7 +121,7 @@ def words(constraint: Constraint) -> str:
 
 
 def rows(constraints: tuple[Constraint, ...], knobs: Mapping[str, Any]) -> Floats:
-    """Return the rows <a, x> <= b of ``core.quadratic.Search`` over places x.
+    """Return the rows <a, x> <= b of ``core.cost_models.Search`` over places x.
 
     Their bounds leave room for the rounding of places, of values and of sums of values.
     """

@@ -89,8 +89,7 @@ class Knobs(core_knobs.Knobs):
     >>> best["retries"], 100 < best["price"] < 140
     (2, True)
 
-    Every event is one C call. While a report is made or a log is read, other calls raise
-    ``BusyError``.
+    Every event is one C call. A call while another one is at work raises ``BusyError``.
     """
 
     __slots__ = ("__dict__", "__weakref__", "_times")

@@ -7,8 +7,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from belated.core.cost_models import WINDOWS
 from belated.core.knobs import ALPHA
-from belated.core.quadratic import WINDOWS
 from belated.knobs.settings import Setting, Settings
 
 MODES = ("learning", "paused", "reverted")

@@ -13,8 +13,8 @@ import numpy as np
 
 from belated import ranges
 from belated.arrays import Floats
+from belated.core.cost_models import MOST_CONTEXT, MOST_KNOBS, ROUNDING
 from belated.core.knobs import HUGE_COST
-from belated.core.quadratic import MOST_CONTEXT, MOST_KNOBS, ROUNDING
 from belated.errors import BadFeatures, SpecError
 from belated.knobs import constraints
 from belated.knobs.constraints import Constraint

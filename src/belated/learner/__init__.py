@@ -1,1 +1,1 @@
-"""The live learner: from a spec to a program, its state, its report and its snapshot."""
+"""The live learner: from a spec to a player; its state, report and snapshot."""

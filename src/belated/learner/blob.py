@@ -9,7 +9,7 @@ import numpy as np
 from belated import sealed
 from belated.core.component import demand
 from belated.core.learner import Player
-from belated.core.user import UserObject
+from belated.core.user_parts import UserObject
 from belated.errors import BelatedError, SnapshotError
 from belated.learner.compose import numbers_kept
 from belated.learner.specs import LearnerSpec, Method

@@ -17,7 +17,7 @@ from belated.core import learner as core_learner
 from belated.core import rates as core_rates
 from belated.core import sets as core_sets
 from belated.core import tickets as core_tickets
-from belated.core import user as core_user
+from belated.core import user_parts as core_user
 from belated.core.bases import records_for
 from belated.errors import SpecError
 from belated.learner.specs import LearnerSpec, Method

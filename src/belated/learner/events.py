@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def events_of(timeline: Timeline | ArrayLike, who: str) -> Ints:
-    """Return events, t for the prediction of ticket t and ~t for its answer.
+    """Return events, t for the prediction of ticket t and ~t for its answer, in an array of ours.
 
     Of a timeline, answers that never came are left out.
     """
@@ -27,7 +27,7 @@ def events_of(timeline: Timeline | ArrayLike, who: str) -> Ints:
         events = whole(timeline, rule, UnknownTicket)
         if events.ndim != 1:
             raise UnknownTicket(f"{rule} in one dimension, got shape {events.shape}")
-        return events
+        return events.copy()
     events = timeline.events
     answered = (events >= 0) | timeline.observed[np.where(events >= 0, 0, ~events)]
     return np.ascontiguousarray(events[answered])

@@ -63,7 +63,7 @@ def named(given: Any, keys: Any, who: str) -> Named:
 def _tickets(names: list[Any], keys: Any, who: str) -> list[int]:
     types = set(map(type, names))
     if types == _TEXTS:
-        found = list(map(keys.known.get, names))
+        found = list(map(keys.ticket_of.get, names))
         if None not in found:  # as nearly always
             return found
     _refuse_missing(names, who)

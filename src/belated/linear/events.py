@@ -22,6 +22,11 @@ def check_predictions(events: Ints, rounds: int, rows: int) -> int:
     wrong = np.flatnonzero(tickets != np.arange(rounds, rounds + tickets.size))
     if wrong.size:
         where = int(wrong[0])
+        if where == 0 < rounds and tickets[0] == 0:
+            raise UnknownTicket(
+                f"replay: this model has already made {rounds} predictions; use a fresh one, or "
+                f"first={rounds} and events with tickets from {rounds} on"
+            )
         raise out_of_turn(rounds + where, tickets[where], f"replay: event {positions[where]}: ")
     if tickets.size > rows:
         raise UnknownTicket(f"replay: {tickets.size} predictions, but only {rows} rows of features")

@@ -158,6 +158,8 @@ class LinearModel(CoreModel):
 
         def _state(self, who: str) -> tuple[dict[str, Any], dict[str, Any]]: ...
 
+        def _state_now(self) -> tuple[dict[str, Any], dict[str, Any]]: ...
+
         def _alone(self, who: str, work: Callable[[], Any]) -> Any: ...
 
         def _peeked(self, features: Row, who: str) -> float: ...
@@ -460,6 +462,12 @@ class LinearModel(CoreModel):
         y, w = _labels_of(labels, weights, None, "replay")
         events = events_of(timeline, "replay")
         first, begin = operator.index(first), self.rounds
+        rounds = getattr(timeline, "rounds", 0)  # 0: events alone, which may be a part of a log
+        if 0 < rounds < first + y.size:
+            raise BadFeedback(
+                f"replay: {y.size} labels, but the timeline has tickets 0 to {rounds - 1}; give "
+                "one label for each, or use first= to feed parts"
+            )
         check_predictions(events, begin, sparse.height)
         observed = check_labels(events, begin, first, y.size)
         older = observed[observed < begin]
@@ -482,7 +490,9 @@ class LinearModel(CoreModel):
                 if self._checked_key(keys[row]) in unanswered:
                     raise BadKey(f"replay: two rows without a label have the key {keys[row]!r}")
                 unanswered.add(str(keys[row]))
-        return events, sparse, y, w, first, times, spans, kind
+        # Copies of what is not checked again: the caller's own may change while the log is read.
+        sparse = sparse._replace(indptr=sparse.indptr.copy())
+        return events, sparse, y.copy(), w.copy(), first, times, spans, kind
 
 
 def _labels_of(

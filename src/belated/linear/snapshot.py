@@ -24,7 +24,13 @@ _UNREADABLE = (
 
 def pack(model: LinearModel, secret: bytes | None) -> bytes:
     """Return the blob; answers that are not applied are part of it, in their order."""
-    state, keys = model._state("snapshot")
+    return sealed_state(model, *model._state("snapshot"), secret)
+
+
+def sealed_state(
+    model: LinearModel, state: dict[str, Any], keys: dict[str, Any], secret: bytes | None = None
+) -> bytes:
+    """Return the blob of a state."""
     arrays = {name: value for name, value in state.items() if isinstance(value, np.ndarray)}
     numbers = {name: value for name, value in state.items() if name not in arrays}
     settings = model.settings

@@ -133,8 +133,8 @@ class Times:
                 return memory.clock
             if self._settings.needs_times:
                 raise ClockError(
-                    f"{who}: the deadline is a length of time, so at= is needed; nothing has "
-                    "changed"
+                    f"{who}: the deadline is a length of time, so at= is needed, such as "
+                    "at=datetime.now(UTC); nothing has changed"
                 )
             return NEVER
         if self.are_counted:

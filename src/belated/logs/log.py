@@ -68,6 +68,8 @@ class Log:
     """The zone whose clock people go by, where somebody said so; times are in UTC all the same."""
     waits: Floats | None = None
     """How long answers took, where times were moved apart to keep an order; None: as times say."""
+    predicts: str | None = None
+    """What the target is, in words; None: nobody said."""
 
     def __post_init__(self) -> None:
         """Find out what was answered, and check that all columns have the same length."""

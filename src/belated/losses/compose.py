@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from belated.core import losses as core_losses
-from belated.core import user as core_user
+from belated.core import game_losses as core_losses
+from belated.core import user_parts as core_user
 from belated.errors import SpecError
 from belated.losses.base import Loss
 from belated.losses.custom import Custom

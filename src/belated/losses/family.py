@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from belated.arrays import Floats
-    from belated.core import losses as core_losses
+    from belated.core import game_losses as core_losses
     from belated.domains import Domain
     from belated.geometry import Shape, Spread
 

@@ -75,16 +75,17 @@ def replay(
     """Replay a log in the order of time through our model and the alternatives to it.
 
     ``data`` is whatever :func:`belated.logs.read` takes, with the same arguments, or a
-    :class:`belated.logs.Log` with a target, of which ``target`` is then only the name; or the log
-    of a linear model in a store (``Store.log``), or its export, which has its times, labels and
-    features, and whose loss, silence and deadline count where others are not given. ``features``
-    are the columns that are known when the prediction is made; "all" takes every column that is
-    nothing else, so name them if some are known only later. A feature that is the answer, its time
-    or how long it took, in any unit, shifted or rounded, is refused, unless it is among those that
-    are ``known``. The target may be cut to ``clip``, or
-    made a yes or no: above ``threshold``, or equal to ``positive``; 0 and 1, truth values and any
-    two words are one as they are. ``loss`` is that of :class:`belated.LinearModel`, by default
-    "logistic" for a yes or no and else "squared". ``kinds`` overrules what columns become.
+    :class:`belated.logs.Log` with a target, of which ``target`` is then only the name (that in
+    ``Log.predicts``, where there is one); or the log of a linear model in a store (``Store.log``),
+    or its export, which has its times, labels and features, and whose loss, silence and deadline
+    count where others are not given. ``features`` are the columns that are known when the
+    prediction is made; "all" takes every column that is nothing else, so name them if some are
+    known only later. A feature that is the answer, its time or how long it took, in any unit,
+    shifted or rounded, is refused, unless it is among those that are ``known``. The target may be
+    cut to ``clip``, or made a yes or no: above ``threshold``, or equal to ``positive``; 0 and 1,
+    truth values and any two words are one as they are. ``loss`` is that of
+    :class:`belated.LinearModel`, by default "logistic" for a yes or no and else "squared".
+    ``kinds`` overrules what columns become.
 
     ``silence`` is the target that no answer means, and ``deadline`` how long an answer may take
     ("30d", a timedelta, or a number in the unit of the log; by default the longest that one took):

@@ -87,10 +87,10 @@ def _found(arguments: argparse.Namespace) -> Replay:
         "progress": None,
     }
     if is_flights(arguments.log):
-        if arguments.target or arguments.weight:
-            raise LogError("replay: flights has its target and times; give no columns for them")
+        if arguments.weight:
+            raise LogError("replay: flights has its weights; give no column for them")
         refuse_reading(arguments, "replay")
-        return replay_flights(year=arguments.year, **options)
+        return replay_flights(arguments.target, year=arguments.year, **options)
     if arguments.year:
         raise LogError("replay: --year is for flights, the log that comes with belated")
     options |= reading(arguments) | {"kinds": told(arguments)}
@@ -111,11 +111,11 @@ def _parameters(arguments: argparse.Namespace) -> dict[str, float]:
     return found
 
 
-def replay_flights(*, year: bool = False, **options: Any) -> Replay:
+def replay_flights(target: str | None = None, *, year: bool = False, **options: Any) -> Replay:
     """Replay the flights: arrival delays clipped, or whether a flight is more than 15 min late."""
     is_binary = options.get("loss") in BINARY
     if is_binary and options.get("threshold") is None:
         options["threshold"] = LATE
     elif options.get("threshold") is None and options.get("clip") is None:
         options["clip"] = DELAYS
-    return replay(flights(year=year), "arrival delay in minutes", **options)
+    return replay(flights(year=year), target, **options)

@@ -249,7 +249,11 @@ def _log(
             return data, of_store.TARGET, asked.features
         if asked.is_of_columns:
             raise LogError("replay: a Log has its columns, tz and unit already; give none here")
-        return data, asked.target or "the target", asked.features
+        if data.predicts is not None and asked.target not in (None, data.predicts):
+            raise LogError(
+                f"replay: {data.name} predicts {data.predicts!r}; leave target out, or give that"
+            )
+        return data, asked.target or data.predicts or "the target", asked.features
     has_silence = silence.value is not None
     if asked.target is None and not has_silence:
         if isinstance(data, str | Path) and str(data) != STANDARD_INPUT:

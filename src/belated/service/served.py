@@ -407,7 +407,7 @@ def _holder(stored: StoredModel) -> Any:
 def _given(stored: StoredModel) -> Iterable[tuple[Key, int]]:
     """Return the keys that a model knows, and their tickets."""
     keys = _holder(stored)._keys
-    return () if keys is None else keys.given()
+    return () if keys is None else keys.items()
 
 
 def _constant(stored: StoredModel) -> Constant | None:

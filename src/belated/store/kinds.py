@@ -75,7 +75,7 @@ class Kind:
     def unname(self, model: Any, past: Past) -> None:
         """Take the keys away that a model has while it plays; they are given back at the end."""
         holder, _ = self.holder(model)
-        past.keys = dict(holder._keys.given())
+        past.keys = dict(holder._keys.items())
         holder._keys.replace(())
 
     def name_all(self, model: Any, past: Past) -> None:

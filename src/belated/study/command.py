@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from belated.arguments import Commands, add_path, add_times, whole
+from belated.errors import MissingExtra
 from belated.study.catalogue import STUDIES
 
 if TYPE_CHECKING:
@@ -63,6 +65,8 @@ def _study(arguments: argparse.Namespace) -> None:
             print(f"{name:<13}{line}")
         return
     _check(arguments)
+    if find_spec("matplotlib") is None:  # before the work, not after it
+        raise MissingExtra("matplotlib", extra="report", where="the page of a study")
     for study in _chosen(arguments):
         _run(study, arguments)
 

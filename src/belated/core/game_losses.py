@@ -4,7 +4,7 @@
 Sources are arrays, or generators: functions of (seed, t), so rounds may be drawn again, in any
 order. They keep only the phase that was drawn last. A loss is a function of a_t, b_t and x:
 ``draw`` names the round, then ``value`` and ``gradient`` are those of f_t, at any points.
-``losses.pxd`` has the types.
+``game_losses.pxd`` has the types.
 """
 
 from __future__ import annotations

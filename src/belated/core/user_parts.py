@@ -7,7 +7,7 @@ state then.
 
 Rates and bases may remember something between calls. A learner has its own copy of such an object,
 which is part of the state. Sets, smoothings and losses are functions, and have no state.
-``user.pxd`` has the types.
+``user_parts.pxd`` has the types.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from belated.validation import are_distributions, checked_number, checked_point
 if not cython.compiled:
     from belated.core.bases import Base
     from belated.core.decisions import Rule
-    from belated.core.losses import Loss
+    from belated.core.game_losses import Loss
     from belated.core.numerics import floats_at
     from belated.core.rates import Rate, Smoothing
     from belated.core.sets import Domain

@@ -1,7 +1,7 @@
 from belated.core.bases cimport Base
 from belated.core.component cimport Component
 from belated.core.decisions cimport Offer, Rule
-from belated.core.losses cimport Loss
+from belated.core.game_losses cimport Loss
 from belated.core.numerics cimport floats_at
 from belated.core.rates cimport Rate, Smoothing
 from belated.core.sets cimport Chart, Domain
