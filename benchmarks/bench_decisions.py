@@ -92,7 +92,7 @@ def _ours(world: World, seed: int) -> float:
 
 
 def _speed() -> Iterator[Result]:
-    yield _decision(10, 1 / 5, repeats=101)  # a millisecond each, so that a median needs many
+    yield _decision(10, 0.15, repeats=101)  # a millisecond each, so that a median needs many
     yield _decision(1000, 1 / 3, repeats=9)
 
 
