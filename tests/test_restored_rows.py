@@ -13,9 +13,9 @@ from belated.errors import SpecError
 
 pytestmark = pytest.mark.compiled
 MODELS: dict[str, tuple[Callable[[], Any], str]] = {
-    "linear": (lambda: bl.LinearModel("squared"), "predict"),
-    "intervals": (lambda: bl.Intervals(bl.LinearModel("squared")), "predict"),
-    "chooser": (lambda: bl.Chooser(["a", "b"]), "choose"),
+    "linear": (lambda: bl.LinearModel("squared", bits=10), "predict"),
+    "intervals": (lambda: bl.Intervals(bl.LinearModel("squared", bits=10)), "predict"),
+    "chooser": (lambda: bl.Chooser(["a", "b"], bits=10), "choose"),
 }
 
 
