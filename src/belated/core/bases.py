@@ -551,7 +551,7 @@ class Portfolio(Base):
     def update(self, cost, norm):
         """Charge the members, move the weights, move the members, and mix them.
 
-        A cost of zero charges nobody and moves nothing, but its arrival counts.
+        A cost of zero charges no member and moves nothing, but its arrival counts.
         """
         i: cython.Py_ssize_t
         eta: cython.double = self.first_member.choose_rates(norm, self.w, 0.0)
@@ -580,7 +580,7 @@ class Portfolio(Base):
     def charge(self, cost, norm):
         """Write what a cost charges every member, counted from the mean; return the span.
 
-        Beyond the reach nobody is charged, and half of what the play may have cost more than any
+        Beyond the reach no member is charged, and half of what the play may have cost more than any
         member's counts as misread.
         """
         count: cython.Py_ssize_t = self.count
@@ -638,7 +638,7 @@ class Portfolio(Base):
     def weigh(self, cost, norm):
         """Charge everyone, lower the rate of the weights, and let targets follow the gaps."""
         span: cython.double = self.charge(cost, norm)
-        if span == 0.0:  # nobody is better than another; rounding must not make a difference
+        if span == 0.0:  # all members cost the same; rounding must not make a difference
             return
         mixed: cython.double = self.mixed_charge(span)
         old: cython.double = self.soft_top

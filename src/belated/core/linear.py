@@ -402,7 +402,7 @@ class Linear(Component):
                 record[DUE] = due
                 self.deadlines.push(due, ticket)
         self.value = self.loss.link(p)
-        if self.has_silence:  # learned as it is: nobody sent it by mistake
+        if self.has_silence:  # not clipped: no user sent it
             self.update_correction()
             self.learn(entry, self.silence, self.silence, 1.0, 1.0)
         elif self.censoring.is_counting and self.tickets.rounds >= self.censoring.next_update:
