@@ -1,7 +1,7 @@
-"""Compiles ``belated.core``; everything else is in pyproject.toml.
+"""Compiles ``belated.core`` and ``belated.research.core``; all else is in pyproject.toml.
 
-Every module of the core is one extension. Without a working C compiler the installation succeeds
-and the core runs interpreted; ``BELATED_REQUIRE_COMPILED=1`` makes that an error.
+Every module of these packages is one extension. Without a working C compiler the installation
+succeeds and they run interpreted; ``BELATED_REQUIRE_COMPILED=1`` makes that an error.
 """
 
 import os
@@ -12,8 +12,10 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
-CORE = Path("src/belated/core")
-UNITS = sorted(path.stem for path in CORE.glob("*.py") if not path.stem.startswith("_"))
+FOLDERS = [Path("src/belated/core"), Path("src/belated/research/core")]
+SOURCES = sorted(
+    path for folder in FOLDERS for path in folder.glob("*.py") if not path.stem.startswith("_")
+)
 DIRECTIVES = {
     "language_level": 3,
     "auto_pickle": False,
@@ -75,9 +77,10 @@ class BuildCore(build_ext):  # type: ignore[misc]
 
 def remove_stale() -> None:
     """Remove extensions in place whose source is gone; the core would still import them."""
-    for path in (*CORE.glob("*.so"), *CORE.glob("*.pyd")):
-        if path.name.partition(".")[0] not in UNITS:
-            path.unlink()
+    for folder in FOLDERS:
+        for path in (*folder.glob("*.so"), *folder.glob("*.pyd")):
+            if folder / f"{path.name.partition('.')[0]}.py" not in SOURCES:
+                path.unlink()
 
 
 def is_older(path: Path) -> bool:
@@ -91,13 +94,13 @@ def extensions() -> list[Extension]:
 
     units = [
         Extension(
-            f"belated.core.{unit}",
-            [str(CORE / f"{unit}.py")],
+            ".".join(source.relative_to("src").with_suffix("").parts),
+            [str(source)],
             include_dirs=[numpy.get_include()],
             define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")],
             optional=os.environ.get("BELATED_REQUIRE_COMPILED") != "1",
         )
-        for unit in UNITS
+        for source in SOURCES
     ]
     found = cythonize(
         units,

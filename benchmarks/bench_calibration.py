@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.linear import LinearModel
+from belated.models.linear import LinearModel
 from belated.replays.measures import calibration
 from benchmarks.late_logs import Case, NotInstalled, one_year, phishing, two_weeks
 from benchmarks.timing import Result

@@ -17,7 +17,7 @@ from time import process_time
 import numpy as np
 
 import belated as bl
-from belated.worlds import Featured, Lateness, Linear, Logistic, Switching, World
+from belated.research.worlds import Featured, Lateness, Linear, Logistic, Switching, World
 from benchmarks.decision_peers import RATES, RULES, play, workspace, written
 from benchmarks.seeds import seeds
 from benchmarks.timing import Result, compared

@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import belated as bl
-from belated.learner.specs import LearnerSpec
-from belated.rivals.base import FACTS, Rival
+from belated.reductions import LearnerSpec
+from belated.research.rivals.base import FACTS, Rival
 from benchmarks import floors, game_floors, peers
 from benchmarks.timing import Result, compared, interleaved, summarised
 

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import belated as bl
-from belated.linear import LinearModel, Rows
+from belated.models.linear import LinearModel, Rows
 from benchmarks import dense_labels
 from benchmarks import late_peers as peers
 from benchmarks.late_logs import Case, cases, two_weeks

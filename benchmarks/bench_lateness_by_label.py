@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import belated as bl
-from belated.linear import LinearModel
+from belated.models.linear import LinearModel
 from benchmarks import late_peers as peers
 from benchmarks.bench_late_labels import NO_TARGET, our_error, vw_errors
 from benchmarks.label_worlds import backlogs, cases, equally_late

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.linear import LinearModel
+from belated.models.linear import LinearModel
 from benchmarks import late_peers as peers
 from benchmarks.night_worlds import DRAWS, SORTED, WORLDS, Shops, World
 from benchmarks.seeds import seeds

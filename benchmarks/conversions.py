@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.linear import LinearModel, Rows
+from belated.models.linear import LinearModel, Rows
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from belated.worlds import Drawn
+from belated.research.worlds import Drawn
 
 RULES = {
     "squarecb": "--squarecb",

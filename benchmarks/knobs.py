@@ -17,10 +17,10 @@ from typing import Any, cast, get_args
 
 import numpy as np
 
-from belated.study.knob_games import WORLDS, Make, regrets
-from belated.study.knob_rivals import RIVALS, one_point
-from belated.worlds import Lateness, Surface
-from belated.worlds.surfaces import Errors, Motion, Seen, Shape, Unseen
+from belated.research.study.knob_games import WORLDS, Make, regrets
+from belated.research.study.knob_rivals import RIVALS, one_point
+from belated.research.worlds import Lateness, Surface
+from belated.research.worlds.surfaces import Errors, Motion, Seen, Shape, Unseen
 from benchmarks.knob_packages import MISSING, PACKAGES
 from benchmarks.seeds import seeds
 

@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from belated.datasets import flights
-from belated.linear import LinearModel, Rows
-from belated.linear.features import Hasher
+from belated.models.linear import LinearModel, Rows
+from belated.models.linear.features import Hasher
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from belated import rivals
-from belated.rivals.arms import Bandit
-from belated.rivals.base import FACTS, Rival
+from belated.research.rivals.arms import Bandit
+from belated.research.rivals.base import FACTS, Rival
 
 PAGE = Path(__file__).parent.parent / "docs" / "rivals.md"
 HEADING = (

@@ -10,5 +10,5 @@ from unittest import mock
 @contextmanager
 def least_wait(predictions: int) -> Iterator[None]:
     """Let models that are made or restored here wait at least so many predictions."""
-    with mock.patch("belated.linear.settings.LEAST_WAIT", predictions):
+    with mock.patch("belated.models.linear.settings.LEAST_WAIT", predictions):
         yield

@@ -25,7 +25,7 @@ import belated as bl
 import compositions
 import rival_laws
 from belated.errors import BelatedError, SnapshotError
-from belated.learner.specs import takes_functions
+from belated.reductions import takes_functions
 from sealing import arrays_of, header_of, rewritten, with_arrays
 
 LEAST, MOST = -(1 << 63), (1 << 63) - 1

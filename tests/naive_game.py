@@ -19,8 +19,8 @@ import numpy.typing as npt
 
 import belated as bl
 import naive_losses
-from belated.learner.specs import LearnerSpec
-from belated.losses import Loss
+from belated.reductions import LearnerSpec
+from belated.research.losses import Loss
 from naive import NaiveLearner
 from naive_losses import TARGETS, Family, Kind, NaiveSource
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from belated.learner.specs import LearnerSpec
+from belated.reductions import LearnerSpec
 
 Answer = Literal["gradient", "function", "coefficients", "value", "pair", "values", "arm"]
 

@@ -17,7 +17,7 @@ import numpy as np
 import belated as bl
 import naive
 from belated import delays
-from belated.rivals import Rival
+from belated.research.rivals import Rival
 from rival_case import RivalCase
 from rival_laws import Array, Chart, assumed, chart_of, rival
 

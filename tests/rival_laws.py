@@ -27,9 +27,8 @@ import rivals_later
 import rivals_simplex
 import rivals_values
 from belated.domains import Domain
-from belated.learner.specs import LearnerSpec
-from belated.reductions import Reduction, rate_of
-from belated.rivals import Rival
+from belated.reductions import LearnerSpec, Reduction, rate_of
+from belated.research.rivals import Rival
 from rival_case import RivalCase
 
 Array = npt.NDArray[np.float64]

@@ -13,7 +13,7 @@ import naive_rivals as slow
 from belated import rates
 from belated.domains import Domain
 from belated.reductions import FirstOrder, OnePoint, Reduction, TwoPoint
-from belated.rivals import (
+from belated.research.rivals import (
     BOLD,
     DMD,
     FTDRL,

@@ -7,7 +7,7 @@ from typing import Any
 import belated as bl
 import naive_later_rivals as slow
 from belated import rates, rivals
-from belated.rivals.base import Mirror
+from belated.research.rivals.base import Mirror
 from rival_case import RivalCase
 from rivals_first_order import CURVATURE, LIPSCHITZ, ROUNDS, SETS
 

@@ -8,7 +8,7 @@ from typing import Any
 import belated as bl
 from belated import rates
 from belated.domains import Domain
-from belated.rivals import (
+from belated.research.rivals import (
     DOOMD,
     DORM,
     DUB,
@@ -23,7 +23,7 @@ from belated.rivals import (
     SkippingExp3,
     ZimmertSeldin,
 )
-from belated.rivals.base import Hint, Mirror
+from belated.research.rivals.base import Hint, Mirror
 from naive import ChartSet
 from naive_banker import NaiveBankerSFTINF, NaiveBankerTINF
 from naive_simplex_rivals import (

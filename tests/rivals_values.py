@@ -12,10 +12,9 @@ import belated as bl
 import naive_rivals as slow
 from belated import rates
 from belated.domains import Domain
-from belated.learner.specs import LearnerSpec
 from belated.rates import Rate
-from belated.reductions import FirstOrder
-from belated.rivals import (
+from belated.reductions import FirstOrder, LearnerSpec
+from belated.research.rivals import (
     DFTBL,
     DOGDSC,
     GOLD,
@@ -35,7 +34,7 @@ from belated.rivals import (
     Shamir,
     Zinkevich,
 )
-from belated.rivals.base import Rival
+from belated.research.rivals.base import Rival
 from naive import ChartSet
 from rival_case import Answer, RivalCase
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import belated as bl
-from belated.linear import LinearModel
+from belated.models.linear import LinearModel
 from conftest import Python
 
 checks: Any = pytest.importorskip("river.checks")
@@ -269,7 +269,7 @@ except ImportError as error:
 
 
 def test_nothing_else_loads_river(python: Python) -> None:
-    source = "import belated.linear, belated.adapters, sys; print('river' in sys.modules)"
+    source = "import belated.models.linear, belated.adapters, sys; print('river' in sys.modules)"
     assert python("-c", source).strip() == "False"
     assert "river" in sys.modules
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import belated as bl
 from belated.errors import AlreadyObserved, BadFeatures, BadFeedback, UnknownTicket
-from belated.linear import LinearModel
+from belated.models.linear import LinearModel
 from conftest import examples
 
 LOSSES = ("squared", "absolute", "quantile", "huber", "logistic", "hinge", "poisson")

@@ -18,9 +18,9 @@ import belated as bl
 from belated import losses
 from belated.arrays import Floats
 from belated.domains import Domain
-from belated.game import best, solver
-from belated.game.best import best_action
-from belated.game.solver import Minimum, Oracle, minimise, support
+from belated.research.game import best, solver
+from belated.research.game.best import best_action
+from belated.research.game.solver import Minimum, Oracle, minimise, support
 
 DOMAINS: list[Domain] = [
     bl.Ball(1),

@@ -15,7 +15,7 @@ import belated as bl
 import naive
 from belated import bounds
 from belated.bounds import Bound
-from belated.learner.compose import schedule_of
+from belated.compose import schedule_of
 from test_theorems import all_delays, patterns
 
 BALL = bl.Ball(3, 2.0)

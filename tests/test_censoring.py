@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pytest
 
 import belated as bl
-from belated.linear import LinearModel
+from belated.models.linear import LinearModel
 from conftest import shortened
 from naive_linear import (
     Correction,

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 
 import belated as bl
 from belated.bases import Base
-from belated.learner.report import allowed
-from belated.learner.unanswered import stand_in, worst_round
+from belated.bounds.unanswered import stand_in, worst_round
+from belated.models.learner.report import allowed
 from compositions import Array, Event, events
 from conftest import shortened
 from naive_portfolio import LeaderConfig, NaiveLeader

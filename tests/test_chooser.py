@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 
 import belated as bl
 from belated.core.decisions import Encoder, Menu, Offer, Rule
-from belated.decisions.settings import rule_of
 from belated.errors import (
     AlreadyObserved,
     BadFeatures,
@@ -28,7 +27,8 @@ from belated.errors import (
     SpecError,
     UnknownTicket,
 )
-from belated.linear.features import Hasher
+from belated.models.chooser.settings import rule_of
+from belated.models.linear.features import Hasher
 from conftest import Python, examples
 from naive_decisions import NaiveChooser, row_of, weighed
 from sealing import arrays_of, header_of, rewritten, with_arrays

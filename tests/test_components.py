@@ -18,10 +18,10 @@ from scipy import stats
 import belated as bl
 import naive
 from belated import refusals
+from belated.compose import schedule_of
 from belated.core import rates as core_rates
 from belated.core.rates import Smoothing
 from belated.core.tickets import Tickets
-from belated.learner.compose import schedule_of
 from belated.reductions import Reduction
 from compositions import ALL, COMPILED, COMPOSITIONS, Array, Composition, Drive, Kind, codes, events
 from naive import ChartSet

@@ -6,11 +6,11 @@ import pytest
 
 import belated as bl
 from belated import delays
-from belated.study import contestants
-from belated.study.contestants import Contestant, Field
-from belated.study.games import LOSSES
-from belated.study.plan import Row
-from belated.study.table1 import Table1
+from belated.research.study import contestants
+from belated.research.study.contestants import Contestant, Field
+from belated.research.study.games import LOSSES
+from belated.research.study.plan import Row
+from belated.research.study.table1 import Table1
 
 FIELDS: dict[str, tuple[Field, str]] = {
     "convex": (contestants.CONVEX, "linear"),

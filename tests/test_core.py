@@ -16,8 +16,8 @@ import belated as bl
 import compositions
 from belated import core
 from belated.core.component import Component
-from belated.core.rival_matrices import VAW
 from belated.errors import SnapshotError
+from belated.research.core.rival_matrices import VAW
 from conftest import Python
 
 MODE = "import belated.core as c, belated.core.tickets as t; print(c.COMPILED, t.__file__)"

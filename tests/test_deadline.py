@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import belated as bl
-from belated.game import one
 from belated.reductions import LONGEST, Reduction, Wrapper
+from belated.research.game import one
 from compositions import AdaGrad
 from conftest import shortened
 from held import held

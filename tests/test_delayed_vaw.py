@@ -20,7 +20,7 @@ import sealing
 from belated import delays
 from belated.errors import AlreadyObserved, BadFeatures, BadFeedback, SnapshotError, SpecError
 from belated.errors import UnknownTicket as Unknown
-from belated.rivals import DelayedVAW
+from belated.research.rivals import DelayedVAW
 from conftest import Python
 from naive_later_rivals import NaiveDelayedVAW
 

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from belated import delays
-from belated.delays import PATTERNS, Service
 from belated.errors import BelatedError, SpecError, TimelineError
+from belated.research.delays import PATTERNS, Service
 from belated.timeline import Timeline
 from naive_timeline import events_of_rounds, from_events
 

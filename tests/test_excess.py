@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import belated as bl
 from belated.errors import BadFeedback
-from belated.rivals import BistritzDoubling, QuanrudKhashabiDoubling
+from belated.research.rivals import BistritzDoubling, QuanrudKhashabiDoubling
 from conftest import examples
 
 BALL = bl.Ball(1)

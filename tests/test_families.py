@@ -11,8 +11,8 @@ import pytest
 import belated as bl
 from belated import losses
 from belated.domains import Domain
-from belated.game.best import best_action
-from belated.losses import Loss, Source
+from belated.research.game.best import best_action
+from belated.research.losses import Loss, Source
 from conftest import INTERPRETED, Python, everything
 
 DIM, ROUNDS = 2, 12

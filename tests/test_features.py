@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from belated.core.hashing import xxh64
 from belated.errors import SpecError
-from belated.linear import BadFeatures, Hasher, LinearModel, Rows
+from belated.models.linear import BadFeatures, Hasher, LinearModel, Rows
 
 xxhash = pytest.importorskip("xxhash")
 

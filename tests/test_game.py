@@ -25,15 +25,15 @@ from hypothesis import strategies as st
 
 import belated as bl
 from belated.core import COMPILED
-from belated.core import game as core_game
 from belated.domains import Domain
-from belated.game import one
-from belated.game.allowed import bound_of
-from belated.game.run import Run
-from belated.learner.specs import LearnerSpec
-from belated.losses import Loss
 from belated.problem import BaseName, Feedback
-from belated.rivals import (
+from belated.reductions import LearnerSpec
+from belated.research.core import game as core_game
+from belated.research.game import one
+from belated.research.game.allowed import bound_of
+from belated.research.game.run import Run
+from belated.research.losses import Loss
+from belated.research.rivals import (
     BOLD,
     FTDRL,
     SOLID,

@@ -34,7 +34,7 @@ def _raising(error: BaseException, place: int) -> Iterator[Callable[[], bool]]:
     left = [place]
 
     def watch(frame: FrameType, kind: str, _: Any) -> None:
-        here = frame.f_globals.get("__name__", "").startswith(("belated.linear", "belated.learner"))
+        here = frame.f_globals.get("__name__", "").startswith("belated.models")
         if here and left[0] >= 0 and kind in ("call", "c_return"):
             left[0] -= 1
             if left[0] < 0:

@@ -30,8 +30,8 @@ from belated.errors import (
     SpecError,
     UnknownTicket,
 )
-from belated.intervals.report import IntervalsReport
 from belated.limits import HUGE_LABEL
+from belated.models.intervals.report import IntervalsReport
 from conftest import examples, shortened
 from naive_intervals import NaiveIntervals, NaiveThreshold
 

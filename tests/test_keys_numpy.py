@@ -13,7 +13,7 @@ import pytest
 
 import belated as bl
 from belated.errors import BadKey, UnknownTicket
-from belated.rivals import DelayedVAW
+from belated.research.rivals import DelayedVAW
 
 SPEC = bl.Problem(bl.Ball(2), lipschitz=1.0).learner(base="pftrl")
 

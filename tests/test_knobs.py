@@ -24,7 +24,7 @@ from belated.errors import (
     SpecError,
     UnknownTicket,
 )
-from belated.knobs import Knobs
+from belated.models.knobs import Knobs
 from belated.ranges import Span
 from conftest import Python
 from sealing import arrays_of, header_of, rewritten, with_arrays
@@ -251,7 +251,7 @@ DIGESTS = """
 import hashlib, json, sys
 sys.path.insert(0, "tests")
 import test_knobs as here
-from belated.knobs import Knobs
+from belated.models.knobs import Knobs
 found = []
 more = {"holdout": 0.2, "context": {"a": (0, 1)}, "constraints": [{"price": 1, "at_most": 120}]}
 for ranges, more in ((here.ONE, {}), (here.THREE, more)):

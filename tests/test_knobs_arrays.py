@@ -12,7 +12,7 @@ import pytest
 
 import belated as bl
 from belated.errors import BelatedError, BusyError
-from belated.knobs import Knobs
+from belated.models.knobs import Knobs
 
 TWO: dict[str, Any] = {"x": (-1, 1), "n": bl.ranges.Int(0, 4)}
 CONTEXT: dict[str, Any] = {"hour": (0, 24), "place": ["here", "there", "away"]}

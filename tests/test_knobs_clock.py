@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import belated as bl
 from belated.errors import ClockError, SnapshotError, SpecError, UnknownTicket
-from belated.knobs import Knobs
+from belated.models.knobs import Knobs
 from conftest import examples
 from test_knobs import forged
 

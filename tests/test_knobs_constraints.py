@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import belated as bl
 from belated.errors import SnapshotError, SpecError
-from belated.knobs import Knobs
-from belated.knobs.constraints import holds
+from belated.models.knobs import Knobs
+from belated.models.knobs.constraints import holds
 from conftest import examples
 from naive_knobs import features, least_allowed
 from test_knobs import forged

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import belated as bl
-from belated.knobs import Knobs
-from belated.knobs.page import page_of
+from belated.models.knobs import Knobs
+from belated.models.knobs.page import page_of
 
 CONTEXT: dict[str, Any] = {"country": ["PT", "NO", "SE"], "hour": (0, 24)}
 

@@ -12,8 +12,8 @@ import pytest
 import belated as bl
 from belated.core.knobs import Comparison
 from belated.errors import BadFeedback, BusyError
-from belated.knobs import Knobs
-from belated.knobs.page import page_of
+from belated.models.knobs import Knobs
+from belated.models.knobs.page import page_of
 from belated.ranges import Categories, Int
 from test_knobs import ONE, THREE, bowl
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from belated.knobs import Knobs
+from belated.models.knobs import Knobs
 from naive_knobs import NaiveKnobs
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import belated as bl
 from belated.core.knobs import History
-from belated.knobs.page import page_of
+from belated.models.knobs.page import page_of
 from belated.report import Bars, Heat, Lines
 
 

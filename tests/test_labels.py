@@ -24,8 +24,8 @@ from belated.errors import (
     SpecError,
     UnknownTicket,
 )
-from belated.linear.moments import read_times, time_of
-from belated.linear.settings import Settings
+from belated.models.linear.settings import Settings
+from belated.models.moments import read_times, time_of
 from conftest import examples
 from naive_linear import NaiveLinear
 

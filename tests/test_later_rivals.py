@@ -15,7 +15,7 @@ import belated as bl
 import naive_later_rivals as slow
 from belated import delays, rivals
 from belated.errors import SnapshotError, SpecError
-from belated.rivals import Rival
+from belated.research.rivals import Rival
 from naive import Array, ChartSet
 from rival_games import adversaries, answered, arena_of, regret
 from rival_laws import CASES, SEED, chart_of, distance, follow, learner, life, rival

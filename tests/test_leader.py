@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import belated as bl
 import naive
-from belated.game.allowed import bound_of
+from belated.research.game.allowed import bound_of
 from compositions import Array, Event, events
 from conftest import shortened
 from held import held

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 import belated as bl
 from adaptive import least_wait
 from belated.errors import AlreadyObserved, BadFeedback, SnapshotError, SpecError, UnknownTicket
-from belated.linear import BadFeatures, LinearModel, Rows
-from belated.linear.losses import LOSSES
-from belated.linear.warming import touch
+from belated.models.linear import BadFeatures, LinearModel, Rows
+from belated.models.linear.losses import LOSSES
+from belated.models.linear.warming import touch
 from conftest import Python, shortened
 from naive_linear import NaiveLinear
 from sealing import header_of, rewritten

@@ -13,8 +13,8 @@ import belated as bl
 import pins
 import test_naive_linear
 from belated.errors import BelatedError, SpecError
-from belated.linear import settings
-from belated.linear.losses import BINARY, LOSSES, Loss, named, table
+from belated.models.linear import settings
+from belated.models.linear.losses import BINARY, LOSSES, Loss, named, table
 from belated.replays import others, replay
 from conftest import Python
 from test_imports import HEAVY, loaded_by
@@ -40,7 +40,9 @@ def test_every_table_has_them_all() -> None:
 
 
 def test_the_table_is_light(python: Python) -> None:
-    assert loaded_by(python, "import belated.linear.losses, belated.cli") & set(HEAVY) == set()
+    assert (
+        loaded_by(python, "import belated.models.linear.losses, belated.cli") & set(HEAVY) == set()
+    )
 
 
 def test_the_documentation_has_them_all() -> None:

@@ -22,10 +22,11 @@ from hypothesis import strategies as st
 
 import naive
 import naive_losses as slow
-from belated.core.game_losses import PART
 from belated.domains import Ball, Box, ConvexSet, Domain, L1Ball, Simplex
 from belated.errors import SpecError
-from belated.losses import (
+from belated.rates import Tight
+from belated.research.core.losses import PART
+from belated.research.losses import (
     Absolute,
     Adaptive,
     Alternating,
@@ -43,8 +44,7 @@ from belated.losses import (
     Squared,
     Switching,
 )
-from belated.losses.compose import loss_of
-from belated.rates import Tight
+from belated.research.losses.compose import loss_of
 from belated.spec import from_json
 from conftest import INTERPRETED, Python, everything
 from naive_losses import TARGETS, Family, Kind, NaiveSource, Targets
@@ -52,7 +52,7 @@ from naive_losses import TARGETS, Family, Kind, NaiveSource, Targets
 ROUNDS = 40
 Array = npt.NDArray[np.float64]
 # Without types, as some of what follows is wrong on purpose.
-wrong: Any = __import__("belated.losses", fromlist=["*"])
+wrong: Any = __import__("belated.research.losses", fromlist=["*"])
 
 CURVATURE = 0.7
 FAMILIES: dict[Family, Callable[[Source], Loss]] = {
@@ -526,7 +526,7 @@ def test_constants_of_many_rounds_are_found_in_pieces(monkeypatch: pytest.Monkey
     losses = [given_loss(family, 3) for family in FAMILIES]
     domain = DOMAINS["box"]
     whole = [loss.constants(domain) for loss in losses]
-    monkeypatch.setattr("belated.losses.given._CHUNK", 7)
+    monkeypatch.setattr("belated.research.losses.given._CHUNK", 7)
     assert [loss.constants(domain) for loss in losses] == whole
 
 

@@ -334,6 +334,6 @@ def test_a_learner_larger_than_the_machine(monkeypatch: pytest.MonkeyPatch) -> N
     def compose(*_: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("belated.learner.learner.compose", compose)
+    monkeypatch.setattr("belated.models.learner.learner.compose", compose)
     with pytest.raises(SpecError, match="too large for this machine"):
         bl.Learner(SPEC)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import belated as bl
 from belated.errors import AlreadyObserved
-from belated.linear import LinearModel
+from belated.models.linear import LinearModel
 from conftest import examples
 from naive_linear import learning_order
 

@@ -15,10 +15,10 @@ import compositions
 from belated import domains, rates, reductions, smoothing
 from belated.bases import Base
 from belated.errors import SpecError
-from belated.game import best_action
-from belated.losses.base import Loss
-from belated.losses.compose import loss_of
-from belated.losses.source import Source
+from belated.research.game import best_action
+from belated.research.losses.base import Loss
+from belated.research.losses.compose import loss_of
+from belated.research.losses.source import Source
 from belated.spec import Spec
 
 G = 2.0
@@ -103,8 +103,8 @@ def test_every_loss_and_source_runs() -> None:
             )
         },
     }
-    assert sources.keys() == kinds(Source, "belated.losses")
-    for name in kinds(Loss, "belated.losses") - {"losses.Custom"}:
+    assert sources.keys() == kinds(Source, "belated.research.losses")
+    for name in kinds(Loss, "belated.research.losses") - {"losses.Custom"}:
         kind = getattr(bl.losses, name.partition(".")[2])
         for source in sources.values():
             if source is not None and source.is_adaptive and kind is not bl.losses.Linear:

@@ -19,10 +19,10 @@ import pytest
 
 import belated as bl
 from belated.engine.local import process_context
-from belated.game.many import Cell, Runs, SpecOrMaker
-from belated.game.run import Run
-from belated.learner.specs import LearnerSpec
-from belated.rivals import QuanrudKhashabi
+from belated.reductions import LearnerSpec
+from belated.research.game.many import Cell, Runs, SpecOrMaker
+from belated.research.game.run import Run
+from belated.research.rivals import QuanrudKhashabi
 from conftest import TESTS, Python
 from naive_game import Array
 
@@ -276,7 +276,7 @@ def another_thread() -> Any:
 
 
 def test_workers_are_not_forked_beside_other_threads(another_thread: threading.Thread) -> None:
-    assert process_context("belated.game").get_start_method() == "forkserver"
+    assert process_context("belated.research.game").get_start_method() == "forkserver"
     assert len(bl.play_many(STEADY, FLAT, 3, workers=2)) == 3
     with pytest.raises(bl.SpecError, match="define functions at the top of a module"):
         bl.play_many(lambda game: STEADY, FLAT)

@@ -10,7 +10,7 @@ import pytest
 
 import belated as bl
 from belated import delays
-from belated.rivals import DORM, DUB, AdaHedgeD, DORMPlus
+from belated.research.rivals import DORM, DUB, AdaHedgeD, DORMPlus
 from conftest import shortened
 from poold_peer import PooldName, has_poold, poold_plays
 

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 import belated as bl
 import naive
 from belated.core.bases import Sums
-from belated.game.allowed import bound_of
+from belated.research.game.allowed import bound_of
 from compositions import LIPSCHITZ, RATES, SETS, Array, Event, Part, events
 from held import held
 from naive import NaiveConfig

@@ -18,8 +18,8 @@ import pytest
 from belated import cli
 from belated.datasets import flights, flights_file
 from belated.errors import BelatedError, LogError, MissingExtra, SpecError
-from belated.linear import LinearModel
 from belated.logs import Log
+from belated.models.linear import LinearModel
 from belated.replays import Replay, blind, contenders, measures, others, pricing, refits, replay
 from belated.replays import page as page_module
 from belated.replays.command import replay_flights

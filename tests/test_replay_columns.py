@@ -13,8 +13,8 @@ import pytest
 from belated import cli
 from belated.audits import audit
 from belated.errors import LogError, SpecError
-from belated.linear import LinearModel
 from belated.logs import Kinds, Log
+from belated.models.linear import LinearModel
 from belated.replays import Replay, replay
 from belated.replays.contenders import BLIND, MEAN, OURS, WAITING
 from belated.replays.silence import Silence, in_unit

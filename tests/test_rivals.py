@@ -17,8 +17,8 @@ import pytest
 import belated as bl
 from belated import delays
 from belated.errors import AlreadyObserved, BadFeedback, SnapshotError, SpecError, UnknownTicket
-from belated.rivals import Rival
-from belated.rivals.base import FACTS
+from belated.research.rivals import Rival
+from belated.research.rivals.base import FACTS
 from conftest import Python, everything, shortened
 from rival_case import RivalCase
 from rival_games import adversaries, arena_of, regret, timelines

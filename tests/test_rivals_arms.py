@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 import belated as bl
 from belated import rivals
-from belated.core import rival_experts
-from belated.core.rival_experts import check_multiplier
-from belated.rivals import Rival
+from belated.research.core import rival_experts
+from belated.research.core.rival_experts import check_multiplier
+from belated.research.rivals import Rival
 from naive import Array
 from naive_banker import (
     NaiveBankerSFTINF,

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import rivals_table
-from belated.rivals import Rival
+from belated.research.rivals import Rival
 from rivals_table import PAGE, methods, renewed, table, undelayed
 
 

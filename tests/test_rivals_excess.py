@@ -10,7 +10,7 @@ import pytest
 import belated as bl
 from belated import rivals
 from belated.errors import BadFeedback
-from belated.rivals import Rival
+from belated.research.rivals import Rival
 
 BALL = bl.Ball(2, radius=2.0)
 BOX = bl.Box([0.0, 0.0], [4.0, 20.0])

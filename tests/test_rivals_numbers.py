@@ -9,7 +9,7 @@ import pytest
 
 import belated as bl
 from belated import delays
-from belated.rivals import (
+from belated.research.rivals import (
     DFTBL,
     DMD,
     DORM,

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 import belated as bl
 from belated import delays, rates, rivals
 from belated.errors import SpecError
-from belated.rivals import Rival
-from belated.rivals.base import FACTS, checked
+from belated.research.rivals import Rival
+from belated.research.rivals.base import FACTS, checked
 from conftest import examples
 from rival_games import adversaries, arena_of, regret
 from rival_laws import CASES, rival

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import belated as bl
-from belated.rivals import DUB, AdaHedgeD
+from belated.research.rivals import DUB, AdaHedgeD
 
 ROUNDS = 1500
 LOST = 60

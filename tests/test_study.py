@@ -27,9 +27,9 @@ import belated as bl
 from belated.engine import Engine
 from belated.errors import LogError, StudyError
 from belated.report import Section, Table
-from belated.study.catalogue import STUDIES, study_named
-from belated.study.command import add_study_command
-from belated.study.contestants import (
+from belated.research.study.catalogue import STUDIES, study_named
+from belated.research.study.command import add_study_command
+from belated.research.study.contestants import (
     ANSWERS,
     CONVEX,
     CURVED_ANSWERS,
@@ -40,13 +40,13 @@ from belated.study.contestants import (
     STRONGLY_CONVEX_VALUES,
     VALUES,
 )
-from belated.study.default import contests, default_sections, standings
-from belated.study.fits import exponent, geometric_mean
-from belated.study.games import LOSSES, game_of
-from belated.study.log_file import read_timeline, shortened
-from belated.study.plan import Cell, Opening, Plan, Row, Study
-from belated.study.rows import open_rows
-from belated.study.runner import Files, Results, finish_rows, page_of, write_results
+from belated.research.study.default import contests, default_sections, standings
+from belated.research.study.fits import exponent, geometric_mean
+from belated.research.study.games import LOSSES, game_of
+from belated.research.study.log_file import read_timeline, shortened
+from belated.research.study.plan import Cell, Opening, Plan, Row, Study
+from belated.research.study.rows import open_rows
+from belated.research.study.runner import Files, Results, finish_rows, page_of, write_results
 from conftest import INTERPRETED, TESTS, Python
 
 ENGINES: tuple[Engine, ...] = ("serial", "threads", "processes")
@@ -714,7 +714,7 @@ def test_the_command_runs_what_it_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("plotly")
-    monkeypatch.setattr("belated.study.catalogue.study_named", lambda name: Tiny())
+    monkeypatch.setattr("belated.research.study.catalogue.study_named", lambda name: Tiny())
     command("drift", "--quick", "--out", str(tmp_path), "--engine", "serial")
     said = capsys.readouterr().out
     assert said.startswith("tiny: 3 cells, rows in ")
@@ -726,7 +726,7 @@ def test_all_says_that_it_leaves_out_logs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("plotly")
-    monkeypatch.setattr("belated.study.catalogue.study_named", lambda name: Tiny())
+    monkeypatch.setattr("belated.research.study.catalogue.study_named", lambda name: Tiny())
     command("all", "--quick", "--out", str(tmp_path), "--engine", "serial")
     assert "logs: left out" in capsys.readouterr().out
 
@@ -734,7 +734,7 @@ def test_all_says_that_it_leaves_out_logs(
 def test_the_command_is_light(python: Python) -> None:
     script = (
         "import sys, argparse\n"
-        "from belated.study.command import add_study_command\n"
+        "from belated.research.study.command import add_study_command\n"
         "add_study_command(argparse.ArgumentParser().add_subparsers())\n"
         "print({'numpy', 'ray', 'matplotlib', 'plotly'} & set(sys.modules))"
     )

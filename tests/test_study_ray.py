@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from belated.study.contestants import OURS
-from belated.study.delay_law import DelayLaw
-from belated.study.plan import Cell, Plan
-from belated.study.runner import finish_rows
+from belated.research.study.contestants import OURS
+from belated.research.study.delay_law import DelayLaw
+from belated.research.study.plan import Cell, Plan
+from belated.research.study.runner import finish_rows
 from conftest import TESTS
 from test_study import Tiny
 

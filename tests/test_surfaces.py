@@ -12,9 +12,9 @@ import pytest
 import belated as bl
 from belated.arrays import Floats, Ints
 from belated.errors import SpecError
-from belated.study.knob_games import SEEN, UNSEEN, WORLDS, regrets
-from belated.study.knob_rivals import RIVALS, Spread, box_minimum
-from belated.worlds import Lateness, Surface
+from belated.research.study.knob_games import SEEN, UNSEEN, WORLDS, regrets
+from belated.research.study.knob_rivals import RIVALS, Spread, box_minimum
+from belated.research.worlds import Lateness, Surface
 
 SMALL = {name: replace(world, rounds=60) for name, world in WORLDS.items()}
 

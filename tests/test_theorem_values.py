@@ -12,7 +12,7 @@ import pytest
 
 import belated as bl
 import naive
-from belated.learner.compose import schedule_of
+from belated.compose import schedule_of
 from belated.problem import Feedback
 from conftest import everything
 from test_theorems import answered, patterns

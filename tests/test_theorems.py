@@ -21,9 +21,8 @@ from hypothesis import strategies as st
 import belated as bl
 import naive
 from belated.bases import Base
-from belated.learner.specs import LearnerSpec
 from belated.problem import BaseName, RateName
-from belated.reductions import Reduction, Wrapper, inner_of
+from belated.reductions import LearnerSpec, Reduction, Wrapper, inner_of
 from conftest import everything, shortened
 
 Array = naive.Array

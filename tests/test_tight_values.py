@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import belated as bl
 from belated import bounds
+from belated.compose import schedule_of
 from belated.errors import SpecError
-from belated.learner.compose import schedule_of
 from conftest import examples
 
 Loss = Callable[[np.ndarray], float]

@@ -19,7 +19,7 @@ import pytest
 
 import belated as bl
 from belated.errors import BelatedError, ClockError
-from belated.linear.moments import AWARE, NAIVE, NUMBERS, as_text, read_time, read_times
+from belated.models.moments import AWARE, NAIVE, NUMBERS, as_text, read_time, read_times
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 PLAIN = NOON.replace(tzinfo=None)

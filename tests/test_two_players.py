@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from belated.rivals import WOFTRL
-from belated.study.two_players import METHODS, TwoPlayers, _play
+from belated.research.rivals import WOFTRL
+from belated.research.study.two_players import METHODS, TwoPlayers, _play
 
 Array = NDArray[np.float64]
 

@@ -22,9 +22,9 @@ import pytest
 
 import belated as bl
 from belated.errors import BusyError, SnapshotError, SpecError
-from belated.losses.base import Loss
 from belated.rates import Counts
 from belated.reductions import Reduction, Wrapper
+from belated.research.losses.base import Loss
 from sealing import arrays_of, with_arrays
 
 pytestmark = pytest.mark.compiled

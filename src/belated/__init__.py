@@ -36,71 +36,72 @@ from belated.reductions import (
 from belated.spec import from_json
 
 if TYPE_CHECKING:
-    from belated import bounds, datasets, delays, logs, losses, ranges, rivals, worlds
+    from belated import bounds, datasets, logs, ranges
     from belated.audits import audit
-    from belated.decisions import ActionReport, Choice, Chooser, ChooserReport, Option
-    from belated.decisions.playing import DecisionRun
     from belated.evaluations import Estimate, Evaluation, evaluate
-    from belated.game import Best, Game, Run, Runs, best_action, play, play_many
-    from belated.intervals import Interval, Intervals, IntervalsReport
-    from belated.knobs import Knobs, KnobsReport, Proposal
-    from belated.learner.counters import Counters
-    from belated.learner.learner import Decision, Learner
-    from belated.learner.report import Certificate, Report
-    from belated.linear import Forecast, LinearModel, LinearReport
+    from belated.models.chooser import ActionReport, Choice, Chooser, ChooserReport, Option
+    from belated.models.intervals import Interval, Intervals, IntervalsReport
+    from belated.models.knobs import Knobs, KnobsReport, Proposal
+    from belated.models.learner.counters import Counters
+    from belated.models.learner.learner import Decision, Learner
+    from belated.models.learner.report import Certificate, Report
+    from belated.models.linear import Forecast, LinearModel, LinearReport
     from belated.problem import Problem
     from belated.replays import replay
+    from belated.research import delays, losses, rivals, worlds
+    from belated.research.game import Best, Game, Run, Runs, best_action, play, play_many
+    from belated.research.game.decisions import DecisionRun
     from belated.service.aclient import AsyncClient
     from belated.service.client import Client
     from belated.store import open
     from belated.timeline import Timeline
 
 _LAZY = {
-    "ActionReport": "decisions",
+    "ActionReport": "models.chooser",
     "AsyncClient": "service.aclient",
-    "Best": "game",
-    "Certificate": "learner.report",
-    "Choice": "decisions",
-    "Chooser": "decisions",
-    "ChooserReport": "decisions",
+    "Best": "research.game",
+    "Certificate": "models.learner.report",
+    "Choice": "models.chooser",
+    "Chooser": "models.chooser",
+    "ChooserReport": "models.chooser",
     "Client": "service.client",
-    "Counters": "learner.counters",
-    "Decision": "learner.learner",
-    "DecisionRun": "decisions.playing",
+    "Counters": "models.learner.counters",
+    "Decision": "models.learner.learner",
+    "DecisionRun": "research.game.decisions",
     "Estimate": "evaluations",
     "Evaluation": "evaluations",
-    "Forecast": "linear",
-    "Game": "game",
-    "Interval": "intervals",
-    "Intervals": "intervals",
-    "IntervalsReport": "intervals",
-    "Knobs": "knobs",
-    "KnobsReport": "knobs",
-    "Learner": "learner.learner",
-    "LinearModel": "linear",
-    "LinearReport": "linear",
-    "Option": "decisions",
+    "Forecast": "models.linear",
+    "Game": "research.game",
+    "Interval": "models.intervals",
+    "Intervals": "models.intervals",
+    "IntervalsReport": "models.intervals",
+    "Knobs": "models.knobs",
+    "KnobsReport": "models.knobs",
+    "Learner": "models.learner.learner",
+    "LinearModel": "models.linear",
+    "LinearReport": "models.linear",
+    "Option": "models.chooser",
     "Problem": "problem",
-    "Report": "learner.report",
-    "Run": "game",
-    "Runs": "game",
+    "Report": "models.learner.report",
+    "Run": "research.game",
+    "Runs": "research.game",
     "Timeline": "timeline",
-    "Proposal": "knobs",
+    "Proposal": "models.knobs",
     "audit": "audits",
-    "best_action": "game",
+    "best_action": "research.game",
     "bounds": "",
     "datasets": "",
-    "delays": "",
+    "delays": "research",
     "evaluate": "evaluations",
     "logs": "",
-    "losses": "",
+    "losses": "research",
     "open": "store",
-    "play": "game",
-    "play_many": "game",
+    "play": "research.game",
+    "play_many": "research.game",
     "ranges": "",
     "replay": "replays",
-    "rivals": "",
-    "worlds": "",
+    "rivals": "research",
+    "worlds": "research",
 }
 
 __all__ = [

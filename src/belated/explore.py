@@ -24,7 +24,7 @@ class Exploration(Spec):
     """A rule of exploration.
 
     To add one: a class here, one in ``core/decisions.py`` that computes, and a line of ``rule_of``
-    in ``decisions/settings.py``.
+    in ``models/chooser/settings.py``.
     """
 
     trial: float = 0.0

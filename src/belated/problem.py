@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from belated.bounds import Bound
-    from belated.rivals import DelayedONS
+    from belated.research.rivals import DelayedONS
     from belated.timeline import Timeline
 
 Feedback: TypeAlias = Literal["gradient", "value", "two-values", "function"]
@@ -253,7 +253,7 @@ class Problem(Spec):
 
     def _newton(self, gives_up: bool = False) -> DelayedONS:
         """Return the delayed Newton step."""
-        from belated.rivals import DelayedONS
+        from belated.research.rivals import DelayedONS
 
         if gives_up:
             raise SpecError(

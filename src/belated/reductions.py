@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from belated import rates, smoothing
 from belated.bases import PFTRL, Base, Leader, Portfolio, UserBase
@@ -474,3 +474,27 @@ def _check_exploration(reduction: OnePoint | TwoPoint) -> None:
             f"{who}: smoothing radius {schedule.radius!r} exceeds the inner radius "
             f"{domain.inner_radius!r} of the set"
         )
+
+
+class Method(Spec):
+    """A published method; see ``belated.research.rivals``."""
+
+    @property
+    def own_numbers(self) -> int:
+        """How many numbers it keeps whatever happens, where these are more than a few vectors."""
+        return 0
+
+    def player(self, seed: int, strict: bool) -> Any:
+        """Return the player of the core, or refuse a spec that lacks a number."""
+        raise NotImplementedError
+
+
+LearnerSpec: TypeAlias = Reduction | Wrapper | Method
+"""What a learner can run."""
+
+
+def takes_functions(spec: LearnerSpec) -> bool:
+    """Tell whether an answer is a gradient function."""
+    if isinstance(spec, Method):
+        return bool(getattr(spec, "feedback", "") == "function")
+    return isinstance(inner_of(spec), FullInformation)

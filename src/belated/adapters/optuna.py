@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from belated.errors import BadFeedback, MissingExtra, SpecError
-from belated.knobs import Knobs
+from belated.models.knobs import Knobs
 from belated.ranges import Int, Log, Span
 
 try:

@@ -15,10 +15,10 @@ from typing import Any, Literal
 
 from belated.errors import BadFeedback, MissingExtra, SpecError, UnknownTicket
 from belated.keys import check_key
-from belated.linear import LinearModel
-from belated.linear.losses import BINARY
-from belated.worlds import Labelled, Lateness
-from belated.worlds.rounds import AT_ONCE
+from belated.models.linear import LinearModel
+from belated.models.linear.losses import BINARY
+from belated.research.worlds import Labelled, Lateness
+from belated.research.worlds.rounds import AT_ONCE
 
 try:
     from river import base

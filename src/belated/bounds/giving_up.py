@@ -18,9 +18,9 @@ from belated.bounds.bound import Bound
 from belated.bounds.convex import corollary_5_3, gradient_adaptive, tight
 from belated.bounds.curved import corollary_5_4, leader
 from belated.bounds.mixing import portfolio
+from belated.bounds.unanswered import stand_in, worst_round
 from belated.bounds.values import corollary_5_7, corollary_g_3
 from belated.errors import SpecError
-from belated.learner.unanswered import stand_in, worst_round
 from belated.rates import SLACK
 from belated.spec import positive, whole
 from belated.timeline import Timeline

@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 from belated import rates
 from belated.arrays import Floats, Ints
+from belated.compose import schedule_of
 from belated.core.bases import PLACES
 from belated.errors import SpecError
-from belated.learner.compose import schedule_of
 from belated.reductions import Reduction, rate_of
 from belated.timeline import Timeline
 

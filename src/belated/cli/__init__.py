@@ -23,7 +23,7 @@ from belated.cli.notices import notices
 from belated.cli.replay import add_replay
 from belated.cli.serve import add_serve
 from belated.errors import BelatedError
-from belated.study.command import add_study_command
+from belated.research.study.command import add_study_command
 
 
 def main(argv: Sequence[str] | None = None) -> int:

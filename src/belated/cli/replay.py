@@ -16,7 +16,7 @@ from belated.arguments import (
     add_times,
     whole,
 )
-from belated.linear.losses import LOSSES
+from belated.models.linear.losses import LOSSES
 
 
 def add_replay(commands: Commands) -> None:

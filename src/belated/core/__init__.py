@@ -16,8 +16,16 @@ from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec
 from types import ModuleType
 
 _FOLDER = os.path.dirname(__file__)
-_FILES = set(os.listdir(_FOLDER))
-_UNITS = {name[:-3] for name in _FILES if name.endswith(".py") and not name.startswith("_")}
+_PACKAGES = {  # what is compiled, and where it is
+    "belated.core": _FOLDER,
+    "belated.research.core": os.path.join(os.path.dirname(_FOLDER), "research", "core"),
+}
+_FILES = {package: set(os.listdir(folder)) for package, folder in _PACKAGES.items()}
+
+
+def _units(package: str) -> set[str]:
+    """Return the names of the modules of a package that are compiled."""
+    return {n[:-3] for n in _FILES[package] if n.endswith(".py") and not n.startswith("_")}
 
 
 class _SourceFinder:
@@ -29,14 +37,19 @@ class _SourceFinder:
     ) -> ModuleSpec | None:
         """Return the spec of a unit's source, or None for other modules."""
         package, _, unit = name.rpartition(".")
-        if package != __name__ or unit not in _UNITS:
+        if package not in _PACKAGES or unit not in _units(package):
             return None
-        return importlib.util.spec_from_file_location(name, os.path.join(_FOLDER, f"{unit}.py"))
+        source = os.path.join(_PACKAGES[package], f"{unit}.py")
+        return importlib.util.spec_from_file_location(name, source)
 
 
 def _is_built() -> bool:
     """Tell whether there is an extension for every unit."""
-    return all(any(f"{unit}{suffix}" in _FILES for suffix in EXTENSION_SUFFIXES) for unit in _UNITS)
+    return all(
+        any(f"{unit}{suffix}" in files for suffix in EXTENSION_SUFFIXES)
+        for package, files in _FILES.items()
+        for unit in _units(package)
+    )
 
 
 _IS_CHOSEN = os.environ.get("BELATED_INTERPRETED") == "1"

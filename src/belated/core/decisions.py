@@ -830,7 +830,7 @@ _Choice = Choice
 
 
 class Chooser:
-    """The events of a chooser; ``belated.decisions`` adds settings, reports and snapshots.
+    """The events of a chooser; ``belated.models.chooser`` adds settings, reports and snapshots.
 
     It has the errors ``_bad_reward(who, given)`` and ``_bad_features(context, actions)``.
     """

@@ -415,7 +415,7 @@ _Interval = Interval
 
 
 class Intervals:
-    """The events of intervals; ``belated.intervals`` adds settings, reports and snapshots."""
+    """The events of intervals; ``models.intervals`` adds settings, reports and snapshots."""
 
     # The flag is that of the model: calls on either are refused while it is not ready.
     __slots__ = ("_coverage", "_model", "_score_model")

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     from belated.arrays import Floats
     from belated.keys import Key
-    from belated.linear.moments import Time
+    from belated.models.moments import Time
     from belated.timeline import Timeline
     from belated.timeline.columns import TimesLike
 
@@ -326,7 +326,7 @@ class Tuner(Component):
     the time when a ticket is due where there is a deadline.
 
     ``now`` is the latest time, or the latest round where rounds are counted; ``kind_of_times`` is a
-    kind of ``belated.linear.moments``, 0 for rounds. Time never goes back and all tickets wait
+    kind of ``belated.models.moments``, 0 for rounds. Time never goes back and all tickets wait
     equally long, so they are due in their order.
     """
 
@@ -624,7 +624,7 @@ _NOTHING = np.empty(0)
 
 
 class Knobs:
-    """The events of knobs; ``belated.knobs`` adds settings, reports and snapshots.
+    """The events of knobs; ``belated.models.knobs`` adds settings, reports and snapshots.
 
     It has ``_time(at, caller)``, which returns a time, NaN for none, and its kind, 0 for none; and
     ``_run_arguments``.

@@ -292,7 +292,7 @@ def busy(who):
 
 
 class Learner:
-    """The events of a learner around a player; ``belated.learner`` adds specs and snapshots."""
+    """The events of a learner around a player; ``models.learner`` adds specs and snapshots."""
 
     # ``_is_ready`` is False during events, user code and long loops.
     __slots__ = ("_is_ready", "_keys", "_kind", "_player", "_shape", "_wants_function")
@@ -495,7 +495,7 @@ class Learner:
     # --- Whole logs ------------------------------------------------------------------------------
 
     def _run_arguments(self, timeline, feedback):
-        """Return events and answers, one row each, as arrays; ``belated.learner`` has it."""
+        """Return events and answers, one row each, as arrays; ``belated.models.learner`` has it."""
         raise NotImplementedError
 
     def _run_events(self, events, answers, plays, first):

@@ -1095,7 +1095,7 @@ class Replay:
 
 
 class LinearModel:
-    """The events of a linear model; ``belated.linear`` adds settings, reports and snapshots.
+    """The events of a linear model; ``belated.models.linear`` adds settings, reports and snapshots.
 
     It has ``_time(at, deadline, who)``, which returns a time and the deadline of a ticket, NaN for
     none, and the kind of the time, 0 for none; what reads the arguments of many events; and

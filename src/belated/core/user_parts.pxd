@@ -1,7 +1,6 @@
 from belated.core.bases cimport Base
 from belated.core.component cimport Component
 from belated.core.decisions cimport Offer, Rule
-from belated.core.game_losses cimport Loss
 from belated.core.numerics cimport floats_at
 from belated.core.rates cimport Rate, Smoothing
 from belated.core.sets cimport Chart, Domain
@@ -31,12 +30,6 @@ cdef class UserBase(Base):
     cdef Chart chart, home_chart
     cdef Domain home
     cdef int update(self, double* cost, double norm) except -1 with gil
-
-cdef class UserLoss(Loss):
-    cdef object value_of, gradient_of
-    cdef long long t
-    cdef double value(self, double* x) except? -1e300 with gil
-    cdef int gradient(self, double* x, double* out) except -1 with gil
 
 cdef class UserRule(Rule):
     cdef object function

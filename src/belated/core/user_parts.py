@@ -26,7 +26,6 @@ from belated.validation import are_distributions, checked_number, checked_point
 if not cython.compiled:
     from belated.core.bases import Base
     from belated.core.decisions import Rule
-    from belated.core.game_losses import Loss
     from belated.core.numerics import floats_at
     from belated.core.rates import Rate, Smoothing
     from belated.core.sets import Domain
@@ -238,28 +237,6 @@ class UserBase(Base):
 
     def verify(self, state):
         demand(self.is_inside(state["point"]), "a point outside of the set")
-
-
-class UserLoss(Loss):
-    """f_t(x) = ``value(t, x)``, with ``gradient(t, x)``; both get copies of x."""
-
-    def __init__(self, dim, value, gradient):
-        self.dim, self.value_of, self.gradient_of = dim, value, gradient
-        self.source, self.is_custom, self.t = None, True, 0
-
-    def draw(self, t, x):
-        self.t = t
-        return 0
-
-    def value(self, x):
-        return self.value_of(self.t, copy_of(x, self.dim))
-
-    def gradient(self, x, out):
-        found = self.gradient_of(self.t, copy_of(x, self.dim))
-        given: cython.p_double = floats_at(found)
-        for i in range(self.dim):
-            out[i] = given[i]
-        return 0
 
 
 class UserRule(Rule):

@@ -6,8 +6,8 @@ from importlib.resources import files
 from pathlib import Path
 
 from belated.logs.log import Log
-from belated.worlds import Labelled, Lateness, Recorded
-from belated.worlds.rounds import AT_ONCE
+from belated.research.worlds import Labelled, Lateness, Recorded
+from belated.research.worlds.rounds import AT_ONCE
 
 __all__ = ["departures", "digits", "flights", "flights_file"]
 

@@ -9,8 +9,8 @@ import numpy as np
 from belated.arrays import Array, Ints
 from belated.errors import MissingExtra
 from belated.logs.log import Log
-from belated.worlds import Labelled, Lateness, Recorded
-from belated.worlds.rounds import NEVER
+from belated.research.worlds import Labelled, Lateness, Recorded
+from belated.research.worlds.rounds import NEVER
 
 _NEAR = np.timedelta64(3, "h")
 _LATE = 15.0  # minutes; what arrives earlier is on time to those who publish flights

@@ -8,8 +8,8 @@ import numpy as np
 
 from belated.demo.screen import Screen
 from belated.errors import AlreadyObserved, BadFeedback
-from belated.linear import LinearModel
 from belated.logs import Log
+from belated.models.linear import LinearModel
 
 LANDING = 3
 """Flights that land while we watch."""

@@ -25,7 +25,6 @@ from typing import Any, Literal
 import numpy as np
 
 from belated.arrays import Floats
-from belated.decisions.chooser import Chooser
 from belated.engine import Progress, progress_bar
 from belated.errors import LogError, SpecError
 from belated.evaluations import policies as kinds
@@ -39,11 +38,12 @@ from belated.evaluations.policies import Given, Policy
 from belated.evaluations.reading import decisions_of
 from belated.evaluations.result import Evaluation, Judged, Part
 from belated.evaluations.walking import walk
-from belated.linear.clock import Duration
-from belated.linear.moments import Time
 from belated.logs import DateOrder, OnBad, Unit
 from belated.logs.log import SECONDS
 from belated.logs.spans import span_in
+from belated.models.chooser.chooser import Chooser
+from belated.models.clock import Duration
+from belated.models.moments import Time
 from belated.report.slicing import usual
 
 __all__ = ["DecisionLog", "Estimate", "Evaluation", "Judged", "Part", "evaluate"]

@@ -9,12 +9,12 @@ import numpy as np
 
 from belated.errors import BadFeatures, SpecError
 from belated.evaluations.log import DecisionLog
-from belated.linear.moments import time_of
 from belated.logs import DateOrder, Kind
 from belated.logs.dates import ISO, SECOND
 from belated.logs.log import SECONDS
 from belated.logs.rules import date_form
 from belated.logs.sources import arrow
+from belated.models.moments import time_of
 
 
 def end_of(

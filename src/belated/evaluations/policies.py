@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from belated.arrays import Array, Floats
-from belated.decisions.chooser import Chooser
 from belated.errors import LogError, SpecError
 from belated.evaluations.asked import called
 from belated.evaluations.log import DecisionLog
+from belated.models.chooser.chooser import Chooser
 from belated.validation import are_distributions
 
 Rule = Callable[

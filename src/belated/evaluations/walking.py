@@ -9,11 +9,11 @@ from contextlib import suppress
 import numpy as np
 
 from belated.arrays import Floats
-from belated.decisions.actions import Actions
-from belated.decisions.chooser import Chooser
 from belated.errors import AlreadyObserved, UnknownTicket
 from belated.evaluations.log import DecisionLog
 from belated.logs.log import SECONDS
+from belated.models.chooser.actions import Actions
+from belated.models.chooser.chooser import Chooser
 
 Advance = Callable[[int], None]
 """Told how many decisions are done."""

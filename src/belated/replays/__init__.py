@@ -24,10 +24,10 @@ import numpy as np
 
 from belated.engine import progress_bar, row_counter
 from belated.errors import LogError
-from belated.linear.clock import predictions_of
-from belated.linear.losses import Loss
 from belated.logs import DateOrder, OnBad, Told, Unit
 from belated.logs.reading import NOTHING_TOLD
+from belated.models.clock import predictions_of
+from belated.models.linear.losses import Loss
 from belated.replays import measures, others, refits
 from belated.replays.contenders import Contender, Replayer, Scale
 from belated.replays.differences import Difference

@@ -16,7 +16,7 @@ import numpy as np
 
 from belated.arrays import Floats, Ints
 from belated.core.linear import Replay, run_ada_grad
-from belated.linear import LinearModel, Rows
+from belated.models.linear import LinearModel, Rows
 
 CHUNK = 250_000
 """Events between two chances to interrupt."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from belated.datasets import flights
 from belated.errors import LogError
-from belated.linear.losses import BINARY, LOSSES
+from belated.models.linear.losses import BINARY, LOSSES
 from belated.replays import predictions, replay, saving
 from belated.replays.result import Replay
 from belated.replays.words import show

@@ -12,10 +12,10 @@ import numpy as np
 from belated.arrays import Array, Floats, Ints
 from belated.engine import Progress
 from belated.keys import Key
-from belated.linear import LinearModel
-from belated.linear.losses import LOSSES
-from belated.linear.rows import Rows
-from belated.linear.warming import touch
+from belated.models.linear import LinearModel
+from belated.models.linear.losses import LOSSES
+from belated.models.linear.rows import Rows
+from belated.models.linear.warming import touch
 from belated.replays import others, refits
 from belated.replays.blind import ada_grad, in_units
 from belated.replays.measures import mean

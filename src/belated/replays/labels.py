@@ -12,10 +12,10 @@ import numpy as np
 from belated.arrays import Array, Floats
 from belated.errors import LogError
 from belated.limits import HUGE_LABEL
-from belated.linear import LinearModel
-from belated.linear.losses import BINARY, LOSSES, Loss, named
-from belated.linear.settings import Wait
 from belated.logs.kinds import ANSWERS, Kinds
+from belated.models.linear import LinearModel
+from belated.models.linear.losses import BINARY, LOSSES, Loss, named
+from belated.models.linear.settings import Wait
 
 FREQUENT = 5
 """Values of a target that a message shows."""

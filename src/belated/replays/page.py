@@ -12,8 +12,8 @@ import numpy as np
 
 from belated._version import __version__
 from belated.audits import label_page
-from belated.linear.losses import LOSSES
 from belated.logs.log import as_date
+from belated.models.linear.losses import LOSSES
 from belated.replays.contenders import AT_ONCE, BLIND, MEAN, OURS, WAITING
 from belated.replays.differences import ALIKE, MANY, UNKNOWN, Difference
 from belated.replays.measures import calibration_error, finite, natural

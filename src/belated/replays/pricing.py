@@ -8,8 +8,8 @@ import numpy as np
 
 from belated.audits import Felt
 from belated.engine import progress_bar
-from belated.linear.losses import LOSSES
 from belated.logs import Told
+from belated.models.linear.losses import LOSSES
 from belated.replays.contenders import Replayer
 from belated.replays.differences import blocks, difference
 from belated.replays.silence import Silence

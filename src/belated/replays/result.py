@@ -11,10 +11,10 @@ from os import PathLike
 from typing import Any
 
 from belated.audits.labels import Outcome, by_label
-from belated.linear import LinearModel
-from belated.linear.losses import LOSSES
 from belated.logs import Log
 from belated.logs.log import as_date
+from belated.models.linear import LinearModel
+from belated.models.linear.losses import LOSSES
 from belated.replays import differences, lateness, measures
 from belated.replays.contenders import AT_ONCE, OURS, Contender, Scale
 from belated.replays.differences import MANY, UNKNOWN, Difference

@@ -7,9 +7,9 @@ from typing import Any
 from belated.arrays import Array
 from belated.errors import LogError
 from belated.keys import Key
-from belated.linear import LinearModel
-from belated.linear.losses import LOSSES
 from belated.logs import Unit
+from belated.models.linear import LinearModel
+from belated.models.linear.losses import LOSSES
 from belated.replays.labels import Labels
 from belated.report.plain import counted
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from belated.arrays import Bools, Floats
-from belated.linear.losses import LOSSES
+from belated.models.linear.losses import LOSSES
 from belated.replays.labels import Labels
 from belated.replays.measures import calibration, calibration_error, mean
 

@@ -17,11 +17,11 @@ import numpy as np
 
 from belated.arrays import Array, Bools, Floats
 from belated.errors import LogError
-from belated.linear.losses import LOSSES
 from belated.logs import Log, Unit
 from belated.logs.kinds import word
 from belated.logs.log import SECONDS
 from belated.logs.spans import span_in
+from belated.models.linear.losses import LOSSES
 from belated.replays.labels import Labels
 
 ENOUGH = 0.5

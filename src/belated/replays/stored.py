@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from belated.errors import LogError
 from belated.keys import Key
-from belated.linear.losses import Loss
-from belated.linear.settings import Settings
 from belated.logs import Log
+from belated.models.linear.losses import Loss
+from belated.models.linear.settings import Settings
 from belated.replays.labels import Labels
 from belated.replays.saving import keys_of
 from belated.replays.silence import Silence, in_unit

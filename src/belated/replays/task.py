@@ -15,13 +15,13 @@ from belated.arrays import Array, Bools, Floats, Ints
 from belated.audits.stored import stored_in
 from belated.errors import LogError
 from belated.keys import Key
-from belated.linear import Rows
-from belated.linear.losses import Loss
 from belated.logs import DateOrder, Kinds, Log, OnBad, Told, Unit, scan
 from belated.logs.files import STANDARD_INPUT
 from belated.logs.log import as_dates
 from belated.logs.rules import NoFeature
 from belated.logs.sources import source_of
+from belated.models.linear import Rows
+from belated.models.linear.losses import Loss
 from belated.replays import checks
 from belated.replays import stored as of_store
 from belated.replays.labels import Labels, check_range, settled

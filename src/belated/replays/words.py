@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, TextIO
 
-from belated.linear.losses import LOSSES
 from belated.logs.spans import span_text
+from belated.models.linear.losses import LOSSES
 from belated.replays import others, refits
 from belated.replays.contenders import AT_ONCE, BEST_WAIT, OURS
 from belated.replays.differences import ALIKE, MANY, UNKNOWN

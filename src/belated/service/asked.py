@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from belated.linear.clock import AFTER_DATES, SINCE_1970
+from belated.models.clock import AFTER_DATES, SINCE_1970
 from belated.store import events as of
 from belated.store.events import Event
 

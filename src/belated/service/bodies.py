@@ -10,8 +10,8 @@ from typing import Any, NoReturn
 
 from belated.errors import ClockError, SpecError
 from belated.keys import Key
-from belated.linear.clock import span_of
-from belated.linear.moments import NUMBERS, Moment, read_time
+from belated.models.clock import span_of
+from belated.models.moments import NUMBERS, Moment, read_time
 from belated.service.limits import Limits
 from belated.service.refusals import Refused
 from belated.store.events import writing

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from belated.decisions import Choice
 from belated.errors import AlreadyObserved, BelatedError, UnknownTicket
-from belated.intervals import Interval
 from belated.keys import Key
-from belated.knobs.knobs import Proposal
-from belated.learner.learner import Decision
-from belated.linear.model import Forecast
+from belated.models.chooser import Choice
+from belated.models.intervals import Interval
+from belated.models.knobs.knobs import Proposal
+from belated.models.learner.learner import Decision
+from belated.models.linear.model import Forecast
 from belated.service import bodies
 from belated.service.limits import Limits
 from belated.service.refusals import Refused, refusal_of

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from belated.linear.losses import LOSSES
-from belated.linear.settings import Settings
+from belated.models.linear.losses import LOSSES
+from belated.models.linear.settings import Settings
 
 _RECENT = 1000  # labels that quantiles are of
 _PARTS = 8  # labels are learned in parts of an eighth of those before
@@ -33,7 +33,7 @@ _Label = tuple[float, float, float, float]
 class Constant:
     """The mean loss so far of one number for all.
 
-    >>> from belated.linear.model import LinearModel
+    >>> from belated.models.linear.model import LinearModel
     >>> model = LinearModel("squared")
     >>> constant = Constant(model.settings, model.losses)
     >>> constant.hear(4.0, 1.0, asked=10.0, now=20.0)

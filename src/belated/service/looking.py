@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from belated.errors import UnknownTicket
-from belated.linear.model import LinearModel
+from belated.models.linear.model import LinearModel
 from belated.service import bodies
 from belated.service.calls import already_answered
 from belated.service.hub import Hub

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from belated._version import __version__
-from belated.knobs.report import MODES
+from belated.models.knobs.report import MODES
 from belated.service.calls import OUTCOMES
 from belated.service.limits import Limits
 from belated.service.requests import JSON

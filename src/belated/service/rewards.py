@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from belated.decisions import Chooser
 from belated.errors import StoreError
+from belated.models.chooser import Chooser
 from belated.service import bodies
 from belated.service.refusals import no_silence
 from belated.service.served import Served

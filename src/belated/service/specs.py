@@ -9,12 +9,12 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from belated.decisions import Chooser
 from belated.errors import SpecError
-from belated.intervals import Intervals
-from belated.knobs import Knobs
-from belated.learner.learner import Learner
-from belated.linear.model import LinearModel
+from belated.models.chooser import Chooser
+from belated.models.intervals import Intervals
+from belated.models.knobs import Knobs
+from belated.models.learner.learner import Learner
+from belated.models.linear.model import LinearModel
 from belated.ranges import from_dict as range_from
 from belated.service import bodies
 from belated.service.limits import Limits

@@ -16,9 +16,9 @@ import numpy as np
 from belated.arrays import Array, Floats
 from belated.errors import BelatedError, LogError, SnapshotError
 from belated.keys import Key
-from belated.linear.clock import AFTER_DATES, SINCE_1970
-from belated.linear.settings import Settings
 from belated.logs import Kinds, Log
+from belated.models.clock import AFTER_DATES, SINCE_1970
+from belated.models.linear.settings import Settings
 from belated.store import events as of
 from belated.store.cells import cells_in
 from belated.store.lines import Logged, LogLines, Told

@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 from belated.arrays import Floats, Ints
 from belated.errors import BadFeatures, SnapshotError, StoreDamaged
 from belated.keys import Key, check_key
-from belated.linear.clock import span_of
-from belated.linear.moments import time_of
+from belated.models.clock import span_of
+from belated.models.moments import time_of
 from belated.store.database import Row, Saved
 
 PREDICT, OBSERVE, REVISE, ADD, CANCEL, TICK, SHOWN, MODE, PREDICT_MANY, OBSERVE_MANY = range(10)

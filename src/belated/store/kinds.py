@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from belated.decisions import Chooser
 from belated.errors import SpecError
-from belated.intervals import Intervals
-from belated.knobs import Knobs
-from belated.learner.learner import Learner
-from belated.linear.model import LinearModel
+from belated.models.chooser import Chooser
+from belated.models.intervals import Intervals
+from belated.models.knobs import Knobs
+from belated.models.learner.learner import Learner
+from belated.models.linear.model import LinearModel
 from belated.store import of_choosers, of_intervals, of_knobs, of_learners, of_linear, stretches
 from belated.store.events import Event
 from belated.store.past import Past

@@ -8,8 +8,8 @@ from itertools import count, pairwise, repeat
 from typing import Any, NamedTuple
 
 from belated.keys import Key
-from belated.knobs.settings import Settings as KnobsSettings
-from belated.linear.settings import Settings as LinearSettings
+from belated.models.knobs.settings import Settings as KnobsSettings
+from belated.models.linear.settings import Settings as LinearSettings
 from belated.store import events as of
 from belated.store.database import Described, Readable
 from belated.store.events import Event

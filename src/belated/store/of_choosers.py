@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, ClassVar
 
-from belated.decisions import Choice, Chooser, ChooserReport, Option
-from belated.decisions.actions import Actions, names_of
-from belated.decisions.settings import Mode
 from belated.errors import AlreadyObserved, BadFeatures, StoreError, UnknownTicket
 from belated.keys import Key
-from belated.linear.clock import Duration
-from belated.linear.features import Features
-from belated.linear.moments import Time
+from belated.models.chooser import Choice, Chooser, ChooserReport, Option
+from belated.models.chooser.actions import Actions, names_of
+from belated.models.chooser.settings import Mode
+from belated.models.clock import Duration
+from belated.models.linear.features import Features
+from belated.models.moments import Time
 from belated.store import events as of
 from belated.store.events import Event
 from belated.store.of_linear import own_span, ticked, timed

@@ -7,13 +7,13 @@ from contextlib import suppress
 from typing import Any, ClassVar
 
 from belated.errors import AlreadyObserved, UnknownTicket
-from belated.intervals import Interval, Intervals, IntervalsReport, Range
 from belated.keys import Key
-from belated.linear.explain import Explanation
-from belated.linear.features import Features
-from belated.linear.given import Row
-from belated.linear.model import LinearModel
-from belated.linear.moments import Time
+from belated.models.intervals import Interval, Intervals, IntervalsReport, Range
+from belated.models.linear.explain import Explanation
+from belated.models.linear.features import Features
+from belated.models.linear.given import Row
+from belated.models.linear.model import LinearModel
+from belated.models.moments import Time
 from belated.store import events as of
 from belated.store.events import Event
 from belated.store.of_linear import as_logged, row_in, row_out, ticked, timed

@@ -16,10 +16,10 @@ from belated.errors import (
 )
 from belated.files import StrPath
 from belated.keys import Key
-from belated.knobs import Knobs, KnobsReport
-from belated.knobs.knobs import Expected, Proposal
-from belated.knobs.settings import Setting, Settings
-from belated.linear.moments import Time
+from belated.models.knobs import Knobs, KnobsReport
+from belated.models.knobs.knobs import Expected, Proposal
+from belated.models.knobs.settings import Setting, Settings
+from belated.models.moments import Time
 from belated.store import events as of
 from belated.store.events import Event
 from belated.store.of_linear import ticked, timed

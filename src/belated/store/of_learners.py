@@ -9,8 +9,8 @@ import numpy as np
 
 from belated.errors import AlreadyObserved, StoreError, UnknownTicket
 from belated.keys import Key
-from belated.learner.learner import Decision, Learner
-from belated.learner.report import Report
+from belated.models.learner.learner import Decision, Learner
+from belated.models.learner.report import Report
 from belated.store import events as of
 from belated.store.events import Event
 from belated.store.past import Past

@@ -12,17 +12,17 @@ from numpy.typing import ArrayLike, NDArray
 from belated.arrays import Floats, Ints
 from belated.errors import AlreadyObserved, UnknownTicket
 from belated.keys import Key
-from belated.knobs import Knobs
-from belated.learner.named import Named, listed_keys, named
-from belated.linear.clock import Duration
-from belated.linear.explain import Explanation
-from belated.linear.features import Features
-from belated.linear.given import Many, Row, refuse_table
-from belated.linear.model import Forecast, LinearModel
-from belated.linear.moments import Time
-from belated.linear.report import LinearReport
-from belated.linear.rows import Rows
-from belated.linear.settings import Settings
+from belated.models.clock import Duration
+from belated.models.knobs import Knobs
+from belated.models.linear.explain import Explanation
+from belated.models.linear.features import Features
+from belated.models.linear.given import Many, Row, refuse_table
+from belated.models.linear.model import Forecast, LinearModel
+from belated.models.linear.report import LinearReport
+from belated.models.linear.rows import Rows
+from belated.models.linear.settings import Settings
+from belated.models.moments import Time
+from belated.models.named import Named, listed_keys, named
 from belated.store import events as of
 from belated.store.cells import cells_in, cells_out
 from belated.store.events import Event

@@ -6,13 +6,13 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from belated.decisions import Chooser
 from belated.errors import SpecError
-from belated.intervals import Intervals
-from belated.knobs import Knobs
-from belated.learner.learner import Learner
-from belated.linear.clock import has_unit
-from belated.linear.model import LinearModel
+from belated.models.chooser import Chooser
+from belated.models.clock import has_unit
+from belated.models.intervals import Intervals
+from belated.models.knobs import Knobs
+from belated.models.learner.learner import Learner
+from belated.models.linear.model import LinearModel
 
 _OF_CLOCKS = ("needs_times", "counts_predictions")
 _OF_CHOOSERS = ("loss", "silence", "late", "wait", "max_open", "bits")

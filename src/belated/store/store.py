@@ -10,7 +10,6 @@ from dataclasses import replace
 from time import time
 from typing import Any, Self, overload
 
-from belated.decisions import Chooser
 from belated.errors import (
     SnapshotError,
     SpecError,
@@ -21,11 +20,12 @@ from belated.errors import (
     UnknownModel,
 )
 from belated.files import StrPath
-from belated.intervals import Intervals
-from belated.knobs import Knobs
-from belated.learner.learner import Learner
-from belated.linear.model import LinearModel
-from belated.linear.moments import Time, time_of
+from belated.models.chooser import Chooser
+from belated.models.intervals import Intervals
+from belated.models.knobs import Knobs
+from belated.models.learner.learner import Learner
+from belated.models.linear.model import LinearModel
+from belated.models.moments import Time, time_of
 from belated.store.batches import Part
 from belated.store.database import Database, Described, Era, Note, Row, Saved
 from belated.store.entry import Entry, check_rule

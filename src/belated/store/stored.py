@@ -13,11 +13,11 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from belated.errors import BelatedError, NotCommitted, SpecError, StoreWarning
 from belated.keys import Key
-from belated.knobs import Knobs
-from belated.linear.clock import SINCE_1970, Duration
-from belated.linear.model import LinearModel
-from belated.linear.moments import AWARE, NUMBERS, Moment, Time, as_text, read_time
 from belated.missing import is_missing
+from belated.models.clock import SINCE_1970, Duration
+from belated.models.knobs import Knobs
+from belated.models.linear.model import LinearModel
+from belated.models.moments import AWARE, NUMBERS, Moment, Time, as_text, read_time
 from belated.store.batches import COMMITTED, After, Batch, done
 from belated.store.entry import Entry
 from belated.store.events import CANCEL, Event, LoggedTime, encoded, span_in, time_in

@@ -11,7 +11,7 @@ import numpy as np
 
 from belated.errors import StoreError
 from belated.keys import Key, check_key
-from belated.linear.model import LinearModel
+from belated.models.linear.model import LinearModel
 from belated.store.events import OBSERVE, PREDICT, Event, LoggedTime
 from belated.store.of_linear import apply, row_in
 

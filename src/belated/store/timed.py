@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from belated.keys import Key
-from belated.linear.moments import Time
+from belated.models.moments import Time
 from belated.store import events as of
 from belated.store.stored import Done, StoredModel, resolved
 

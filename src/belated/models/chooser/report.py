@@ -1,0 +1,139 @@
+"""What a chooser says about itself."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from belated.models.linear.report import LinearReport
+
+if TYPE_CHECKING:
+    from belated.models.chooser.chooser import Chooser
+
+_SHOWN = 12  # actions in the table that a person reads
+
+
+@dataclass(frozen=True)
+class ActionReport:
+    """One action: how often it was shown, how often a reward was heard, and their mean.
+
+    Where silence is a reward, the mean is over all that were shown, with silence for those that
+    nothing was heard of yet; otherwise it is over the rewards heard, and None before the first.
+    """
+
+    chosen: int
+    answered: int
+    mean_reward: float | None
+
+
+@dataclass(frozen=True)
+class ChooserReport:
+    """Counts so far, what exploring takes, and the comparison with the baseline.
+
+    ``explored`` is the share of choices that went to another action than the one that seemed best.
+    ``agreement`` is how often the chooser would take the baseline, and ``gain`` what it predicts
+    to win by its own choices, per choice; both are None without a baseline. A gain that the model
+    predicts is a guess: ``bl.evaluate`` measures it.
+
+    ``hidden`` are the open choices that nobody was shown yet, and ``withdrawn`` those that nobody
+    was ever shown.
+
+    ``mean_reward`` is over the rewards heard; where silence is a reward, over all that were shown,
+    with ``silence`` for those of which nothing was heard, so that young choices pull it towards
+    that. ``bl.evaluate`` counts only choices that are old enough.
+    """
+
+    rounds: int
+    answered: int
+    open: int
+    withdrawn: int
+    mean_reward: float | None
+    explored: float
+    agreement: float | None
+    gain: float | None
+    mode: str
+    actions: dict[str, ActionReport]
+    model: LinearReport
+    silence: float | None = None
+    hidden: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, ready for JSON."""
+        return dataclasses.asdict(self)
+
+    def to_json(self, indent: int | None = None) -> str:
+        """Return the report as JSON."""
+        return json.dumps(self.to_dict(), indent=indent)
+
+    def __str__(self) -> str:
+        """Return a table that a person can read."""
+        mean = "none yet" if self.mean_reward is None else f"{self.mean_reward:.4g}"
+        lines = [
+            f"choices       {self.rounds:>10,}   {self.mode}",
+            f"answered      {self.answered:>10,}   open {self.open:,}{self._never_shown}",
+            f"mean reward   {mean:>10}   {self._over}",
+            f"exploring     {self.explored:>10.1%}   of the choices",
+        ]
+        if self.agreement is not None and self.gain is not None:
+            lines.append(
+                f"baseline      {self.agreement:>10.1%}   agreed; predicted gain {self.gain:+.4g} "
+                "a choice"
+            )
+        often = sorted(self.actions.items(), key=lambda item: -item[1].chosen)
+        for name, action in often[:_SHOWN]:
+            mean = "none yet" if action.mean_reward is None else f"{action.mean_reward:.4g}"
+            lines.append(f"  {name[:24]:<24} {action.chosen:>10,}   mean reward {mean}")
+        if len(often) > _SHOWN:
+            lines.append(f"  and {len(often) - _SHOWN:,} more")
+        return "\n".join(lines)
+
+    @property
+    def _never_shown(self) -> str:
+        """How many of the open ones are still to be shown, and how many never were."""
+        parts = f" ({self.hidden:,} not shown yet)" if self.hidden else ""
+        return f"{parts}, withdrawn {self.withdrawn:,}" if self.withdrawn else parts
+
+    @property
+    def _over(self) -> str:
+        """What the mean reward is over."""
+        if self.silence is None:
+            return f"over the {self.answered:,} answered"
+        shown = sum(action.chosen for action in self.actions.values())
+        silent = f"{self.silence:g} for the {shown - self.answered:,} of which nothing was heard"
+        return f"over all {shown:,}, with {silent}"
+
+
+def report_of(chooser: Chooser) -> ChooserReport:
+    """Read the report off the counts."""
+    counted, silence = chooser._choices, chooser.model.settings.silence
+    actions, rounds, by_name = {}, counted.rounds, dict(counted.actions)
+    for name, counts in by_name.items():
+        mean = _mean(counts.total, counts.answered, counts.chosen, silence)
+        actions[name] = ActionReport(counts.chosen, counts.answered, mean)
+    shown = sum(counts.chosen for counts in by_name.values())
+    answered = sum(counts.answered for counts in by_name.values())
+    total = sum(counts.total for counts in by_name.values())
+    return ChooserReport(
+        rounds=rounds,
+        answered=answered,
+        open=chooser.open,
+        withdrawn=counted.withdrawn,
+        mean_reward=_mean(total, answered, shown, silence),
+        explored=counted.explored / rounds if rounds else 0.0,
+        agreement=counted.agreed / counted.compared if counted.compared else None,
+        gain=counted.gain / counted.compared if counted.compared else None,
+        mode=chooser.mode,
+        actions=actions,
+        model=chooser.model.report(),
+        silence=silence,
+        hidden=len(counted.hidden),
+    )
+
+
+def _mean(total: float, answered: int, shown: int, silence: float | None) -> float | None:
+    """Return the mean reward: of all that were shown, if silence is one, else of those answered."""
+    if silence is not None:
+        total, answered = total + silence * (shown - answered), shown
+    return total / answered if answered else None

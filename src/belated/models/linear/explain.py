@@ -1,0 +1,61 @@
+"""Why a prediction is what it is: what each feature adds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from belated.models.linear.features import Features, Interactions
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What a prediction is made of, before the link: constant + sum of parts + open tickets.
+
+    ``parts`` has what each feature adds, largest first; a string is named ``name=string``, an
+    interaction ``a * b``. ``open_tickets`` is the correction for labels that are still to come.
+    ``total`` is the sum of all. Predictions of the experts are kept within the labels seen so far,
+    and are mixed as probabilities or rates where the link has some; ``total`` knows neither.
+    ``value`` is what ``predict`` says.
+    """
+
+    value: float
+    constant: float
+    parts: dict[str, float]
+    total: float
+    open_tickets: float = 0.0
+
+    def __str__(self) -> str:
+        """Return a table that a person can read."""
+        rows = [("constant", self.constant), *self.parts.items()]
+        if self.open_tickets:
+            rows.append(("open tickets", self.open_tickets))
+        rows.append(("total", self.total))
+        width = max(len(name) for name, _ in rows)
+        return "\n".join(f"{name:<{width}}  {amount:>+12.5g}" for name, amount in rows)
+
+
+def names_of(features: Features, interactions: Interactions) -> list[str]:
+    """Return the names of the entries of a row, in their order.
+
+    >>> names_of({"origin": "JFK", "hour": 17, "tail": None}, (("origin", "hour"),))
+    ['origin=JFK', 'hour', 'origin=JFK * hour']
+    """
+    given = {name: value for name, value in features.items() if value is not None}
+    shown = {n: f"{n}={v}" if isinstance(v, str) else n for n, v in given.items()}
+    together = [group for group in interactions if all(name in given for name in group)]
+    return [*shown.values(), *(" * ".join(shown[name] for name in group) for group in together)]
+
+
+def explained(linear: Any, names: list[str], value: float) -> Explanation:
+    """Read the parts of a prediction off the row that the core has just looked at."""
+    indices, values = linear.experts.peeked_entries()
+    amounts = (linear.experts.weights(indices) * values).tolist()
+    constant = linear.labels.base + sum(amounts[len(names) :])
+    parts: dict[str, float] = {}
+    for name, amount in zip(names, amounts, strict=False):
+        parts[name] = parts.get(name, 0.0) + amount
+    ordered = dict(sorted(parts.items(), key=lambda part: -abs(part[1])))
+    total = constant + sum(parts.values())
+    moved = linear.correction(total)
+    return Explanation(value, constant, ordered, total + moved, moved)

@@ -1,0 +1,148 @@
+"""Features as users give them, as the indices and values that the core takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from belated.arrays import Floats, Ints
+from belated.errors import BadFeatures
+from belated.limits import HUGE_VALUE
+from belated.models.linear.features import Features, Hasher
+from belated.models.linear.rows import Rows, from_arrays, from_dense
+from belated.models.linear.settings import Settings
+from belated.validation import numbers, whole
+
+_FLOAT = np.dtype(np.float64)
+
+Row = Features | tuple[ArrayLike, ArrayLike] | ArrayLike
+Many = tuple[ArrayLike, ArrayLike, ArrayLike] | NDArray[Any] | Sequence[Row]
+Entries = tuple[Ints, Floats, int]
+"""Indices, values, and how many of them count."""
+
+
+class GivenRows:
+    """What turns rows into entries, or says what is wrong with them."""
+
+    __slots__ = ("_coordinates", "_positions", "hasher")
+
+    def __init__(self, settings: Settings) -> None:
+        self._coordinates = 1 << settings.bits
+        self._positions: Ints = np.arange(64, dtype=np.int64)
+        self.hasher = Hasher(settings.bits, settings.interactions, settings.columns)
+
+    def row(self, features: Any) -> Entries:
+        """Return the entries of a row."""
+        if features.__class__ is np.ndarray and features.dtype is _FLOAT and features.flags.carray:
+            values = features
+        elif isinstance(features, Mapping):
+            return self.hasher.entries(features)
+        elif isinstance(features, tuple):
+            return _pair(features)
+        else:
+            values = numbers(features, "features: a vector must be numbers", BadFeatures)
+        if values.ndim != 1:
+            raise BadFeatures(
+                "features: a row is a dict, a pair (indices, values) or a vector; got shape "
+                f"{values.shape}"
+            )
+        if values.size > self._positions.size:
+            self._positions = np.arange(2 * values.size, dtype=np.int64)
+        return self._positions, values, values.size
+
+    def rows(self, given: Any, who: str) -> Rows:
+        """Return many rows, checked."""
+        sparse: Rows
+        if isinstance(given, tuple):
+            sparse = from_arrays(given, who)
+        elif isinstance(given, np.ndarray):
+            sparse = from_dense(given, who)
+        else:
+            sparse = self._listed(given, who)
+        indices, values = sparse.indices, sparse.values
+        if not (  # without arrays as long as all rows; NaN is in no range
+            0 <= indices.min(initial=0) <= indices.max(initial=0) < self._coordinates
+            and values.min(initial=0.0) >= -HUGE_VALUE
+            and values.max(initial=0.0) <= HUGE_VALUE
+        ):
+            good = (indices >= 0) & (indices < self._coordinates) & (np.abs(values) <= HUGE_VALUE)
+            place = int(np.argmin(good))
+            row = int(np.searchsorted(sparse.indptr, place, side="right")) - 1
+            index, value = sparse.indices[place], sparse.values[place]
+            raise BadFeatures(f"{who}: row {row}: {self._why(int(index), float(value))}")
+        return sparse
+
+    def refusal(self, features: Row, place: int, index: int, value: float, who: str) -> BadFeatures:
+        """Return what is wrong with an entry of a row."""
+        name = self._name(features, value) or f"entry {place}"
+        return BadFeatures(f"{who}: {name}: {self._why(index, value)}; nothing has changed")
+
+    def _listed(self, given: Any, who: str) -> Rows:
+        """Return the rows of a list."""
+        refuse_table(given, who)
+        if isinstance(given, Mapping | str) or not isinstance(given, Iterable):
+            raise BadFeatures(
+                f"{who}: rows are (indptr, indices, values), a matrix, or a list of rows; got "
+                f"{type(given).__name__}"
+            )
+        parts = []
+        for position, row in enumerate(given):
+            try:
+                indices, values, count = self.row(row)
+            except BadFeatures as error:
+                raise BadFeatures(f"{who}: row {position}: {error}") from error
+            parts.append((indices[:count].copy(), values[:count].copy()))
+        lengths = [0, *(part[0].size for part in parts)]
+        return Rows(
+            np.cumsum(lengths, dtype=np.int64),
+            np.concatenate([np.empty(0, dtype=np.int64), *(part[0] for part in parts)]),
+            np.concatenate([np.empty(0), *(part[1] for part in parts)]),
+        )
+
+    def _why(self, index: int, value: float) -> str:
+        """Say why an entry cannot be used, and what to do."""
+        if not 0 <= index < self._coordinates:
+            return (
+                f"index {index} must be from 0 to {self._coordinates - 1}; raise bits, or take it "
+                "modulo 2^bits"
+            )
+        if np.isfinite(value):
+            return f"value {value!r} is too large to compute with ({HUGE_VALUE:g}); rescale it"
+        return f"value {value!r} is not finite; leave the feature out where it is not known"
+
+    def _name(self, features: Row, value: float) -> str | None:
+        """Return the name of the feature with a value that cannot be used, if it has one."""
+        if isinstance(features, Mapping):
+            for name, given in self.hasher.named(features).items():
+                if not isinstance(given, str) and repr(float(given or 0.0)) == repr(value):
+                    return repr(name)
+        return None
+
+
+def refuse_table(given: Any, who: str) -> None:
+    """Refuse a data frame, which is a list of its columns' names, and say what to give."""
+    if hasattr(given, "columns"):
+        raise BadFeatures(
+            f"{who}: rows are (indptr, indices, values), a matrix, or a list of rows; got "
+            f"{type(given).__name__}: give its rows as dicts, df.to_dict('records') of pandas, "
+            "df.to_dicts() of polars, table.to_pylist() of pyarrow, or its numbers, df.to_numpy()"
+        )
+
+
+def _pair(features: tuple[Any, ...]) -> Entries:
+    if len(features) != 2:
+        raise BadFeatures(
+            f"features: a tuple is a pair (indices, values), got {len(features)} parts; a vector "
+            "is a list or an array"
+        )
+    indices = whole(features[0], "features: indices must be whole numbers", BadFeatures)
+    values = numbers(features[1], "features: values must be numbers", BadFeatures)
+    if indices.ndim != 1 or indices.shape != values.shape:
+        raise BadFeatures(
+            "features: indices and values must have one dimension and one length, got shapes "
+            f"{indices.shape} and {values.shape}; a vector is a list or an array"
+        )
+    return indices, values, indices.size

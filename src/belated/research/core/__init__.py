@@ -1,0 +1,1 @@
+"""The arithmetic of games and of published methods; built and found as ``belated.core``."""

@@ -1,0 +1,63 @@
+from libc.math cimport fabs, sqrt
+
+from belated.core.component cimport Component
+from belated.core.learner cimport PREDICT, Learner, Player
+from belated.core.numerics cimport dot, floats_at, ln, norm, part
+from belated.research.core.rival cimport SLACK, Method
+from belated.core.tickets cimport BAD, FULL, OUT_OF_ORDER, TOO_LARGE, USED, Tickets
+
+cdef void times(double* matrix, double* v, double* out, Py_ssize_t k) noexcept nogil
+cdef void add_outer(double* matrix, double* v, double scale, Py_ssize_t k) noexcept nogil
+cdef void invert_sum(double* matrix, double scale, double ridge, double* inverse, Py_ssize_t k) noexcept nogil
+
+cdef class DelayedONS(Method):
+    cdef double beta, least, diameter
+    cdef bint is_simplex
+    cdef public double ridge
+    cdef public long long backlogs, oldest, updates
+    cdef public object slopes, matrix, inverse
+    cdef object arrays
+    cdef double* b
+    cdef double* m
+    cdef double* p
+    cdef double* y
+    cdef double* v
+    cdef double next_ridge(self) noexcept nogil
+    cdef void solve(self) noexcept nogil
+    cdef bint is_inside(self) noexcept nogil
+    cdef void descend_to_leader(self) noexcept nogil
+    cdef void step_to_leader(self, double bend) noexcept nogil
+
+cdef class VAW(Player):
+    cdef double magnitude, growth, least
+    cdef public double ridge, drift, widths, squares
+    cdef public long long updates
+    cdef public object sums, matrix, inverse
+    cdef object rows_array, work_array
+    cdef long long first
+    cdef double* b
+    cdef double* m
+    cdef double* p
+    cdef double* work
+    cdef double* rows
+    cpdef object take_rows(self, object rows, long long first)
+    cdef void raise_ridge(self) noexcept nogil
+    cdef void end_waiting(self, long long entry) noexcept nogil
+
+cdef class Regression(Learner):
+    cdef readonly VAW _model
+    cdef object forecast
+
+cdef class Copies(Player):
+    cdef object make, seed
+    cdef readonly list copies
+    cdef public double newest_rate
+    cdef long long predict(self, double* x) except -100 with gil
+    cdef long long observe(self, long long ticket, double* answer) except -100 with gil
+    cdef long long cancel(self, long long ticket) except -100 with gil
+
+cdef class BOLD(Copies):
+    cdef list idle
+
+cdef class WeinbergerOrdentlich(Copies):
+    cdef long long most

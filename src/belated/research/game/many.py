@@ -1,0 +1,203 @@
+"""``play_many``: learners x games x seeds, in parallel, with the same results on any machine."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args, overload
+
+from numpy.typing import ArrayLike
+
+from belated.engine import Outcome, check_engine, run_jobs
+from belated.errors import SpecError
+from belated.reductions import LearnerSpec
+from belated.research.game.game import Game
+from belated.research.game.one import Record, play
+from belated.research.game.run import Run
+from belated.spec import whole
+
+Engine = Literal["processes", "threads", "serial"]
+SpecOrMaker: TypeAlias = LearnerSpec | Callable[[Game], LearnerSpec]
+"""A spec, or a function that makes one for a game (say, one that is told its delays)."""
+
+
+class Cell(NamedTuple):
+    """One run to be made, by position."""
+
+    spec: int
+    game: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A cell that could not be played, and why."""
+
+    cell: Cell
+    spec: SpecOrMaker
+    game: Game
+    error: str
+    """Kind and message of the error."""
+    details: str = ""
+    """Where it happened."""
+
+    def __str__(self) -> str:
+        """Return one line."""
+        where = self.game.name or f"game {self.cell.game}"
+        return f"{self.spec!r} in {where} with seed {self.cell.seed}: {self.error}"
+
+
+class Runs(Sequence[Run]):
+    """Finished runs, spec by spec, game by game, seed by seed; ``failures`` are the others."""
+
+    def __init__(self, cells: Sequence[Cell], runs: Sequence[Run], failures: Sequence[Failure]):
+        self.cells = tuple(cells)
+        """Where each run comes from, in the order of the runs."""
+        self.failures = tuple(failures)
+        self._runs = tuple(runs)
+
+    @overload
+    def __getitem__(self, index: int) -> Run: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Run, ...]: ...
+    def __getitem__(self, index: int | slice) -> Run | tuple[Run, ...]:
+        """Return one run or several."""
+        return self._runs[index]
+
+    def __len__(self) -> int:
+        """Return how many runs were finished."""
+        return len(self._runs)
+
+    def of(self, spec: int | None = None, game: int | None = None) -> tuple[Run, ...]:
+        """Return the runs of one spec, one game, or both, by their position in the arguments."""
+        return tuple(
+            run
+            for cell, run in zip(self.cells, self._runs, strict=True)
+            if spec in (None, cell.spec) and game in (None, cell.game)
+        )
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """Return one row of plain data per run, ready for a data frame."""
+        return [run.to_dict() for run in self._runs]
+
+    def __repr__(self) -> str:
+        """Return how many runs there are, and what failed."""
+        lines = [f"<Runs: {len(self)} finished, {len(self.failures)} failed>"]
+        return "\n".join([*lines, *(f"  {failure}" for failure in self.failures)])
+
+
+def play_many(
+    specs: SpecOrMaker | Iterable[SpecOrMaker],
+    games: Game | Iterable[Game],
+    seeds: int | Iterable[int] = 1,
+    *,
+    workers: int | None = None,
+    engine: Engine = "processes",
+    progress: bool | None = None,
+    record: Record = "totals",
+    checkpoints: int | ArrayLike = 200,
+) -> Runs:
+    """Play every spec in every game with every seed.
+
+    A spec may also be a function that makes one for a game, for methods that must be told the
+    delays: ``lambda game: rival.told(game.timeline)``. ``seeds`` are numbers, or how many to take
+    from 0 on. Results do not depend on ``workers`` (default: one per core) or ``engine``: separate
+    processes, threads (games release the interpreter lock), or one after the other. A
+    cell that fails is reported in ``failures`` and the others go on. ``progress`` shows a bar;
+    unless told, it does so on a terminal when ``rich`` is installed.
+
+    >>> import belated as bl
+    >>> game = bl.Game(bl.losses.Linear(bl.losses.Random(2)), bl.delays.constant(100, 5))
+    >>> problem = game.problem(bl.Ball(2))
+    >>> runs = play_many(problem.learner("value"), game, seeds=3, engine="threads")
+    >>> len(runs), len(runs.failures)
+    (3, 0)
+    """
+    deck = _Deck(_listed(specs), _listed(games), record, checkpoints)
+    _check_deck(deck)
+    cells = _cells(deck, seeds)
+    count = None if workers is None else whole("play_many", "workers", workers)
+    check_engine("play_many", engine, get_args(Engine))
+    outcomes: dict[Cell, Outcome] = {}
+    run_jobs(
+        deck.play,
+        list(dict.fromkeys(cells)),
+        outcomes.__setitem__,
+        title="playing",
+        engine=engine,
+        workers=count,
+        progress=progress,
+    )
+    return _gathered(deck, cells, outcomes)
+
+
+def _listed(given: Any) -> list[Any]:
+    return list(given) if isinstance(given, Iterable) else [given]
+
+
+@dataclass(frozen=True)
+class _Deck:
+    """What workers get once."""
+
+    specs: list[SpecOrMaker]
+    games: list[Game]
+    record: Record
+    checkpoints: int | ArrayLike
+
+    def spec(self, cell: Cell) -> LearnerSpec:
+        made = self.specs[cell.spec]
+        if isinstance(made, LearnerSpec):
+            return made
+        return made(self.games[cell.game])
+
+    def play(self, cell: Cell) -> dict[str, Any]:
+        """Return the fields of a run, but for those that the caller has."""
+        run = play(
+            self.spec(cell),
+            self.games[cell.game],
+            cell.seed,
+            record=self.record,
+            checkpoints=self.checkpoints,
+        )
+        fields = {field.name: getattr(run, field.name) for field in dataclasses.fields(run)}
+        del fields["game"], fields["spec"]
+        if not run.delays_depend_on_plays:
+            del fields["timeline"]
+        return fields
+
+
+def _check_deck(deck: _Deck) -> None:
+    """Refuse what is neither a learner nor makes one, and what is no game."""
+    for spec in deck.specs:
+        if not (isinstance(spec, LearnerSpec) or callable(spec)):
+            raise SpecError(f"play_many: needs specs, or functions from game to spec, got {spec!r}")
+    for game in deck.games:
+        if not isinstance(game, Game):
+            raise SpecError(f"play_many: games must be Game, got {game!r}")
+
+
+def _cells(deck: _Deck, seeds: int | Iterable[int]) -> list[Cell]:
+    if isinstance(seeds, Iterable):
+        numbers = [whole("play_many", "seeds", seed, least=0, bits=64) for seed in seeds]
+    else:
+        numbers = list(range(whole("play_many", "seeds", seeds)))
+    return [
+        Cell(spec, game, seed)
+        for spec in range(len(deck.specs))
+        for game in range(len(deck.games))
+        for seed in numbers
+    ]
+
+
+def _gathered(deck: _Deck, cells: list[Cell], outcomes: dict[Cell, Outcome]) -> Runs:
+    kept, runs, failures = [], [], []
+    for cell in cells:
+        fields, error, details = outcomes[cell]
+        game = deck.games[cell.game]
+        if fields is None:
+            failures.append(Failure(cell, deck.specs[cell.spec], game, error, details))
+            continue
+        kept.append(cell)
+        runs.append(Run(**{"timeline": game.timeline, **fields}, spec=deck.spec(cell), game=game))
+    return Runs(kept, runs, failures)

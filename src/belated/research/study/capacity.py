@@ -1,0 +1,233 @@
+"""At most so many tickets are tracked: what that costs, by the tickets that there is room for."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import product
+from typing import Any, Final
+
+import numpy as np
+
+from belated.arrays import Floats
+from belated.models.learner.learner import Learner
+from belated.problem import Problem
+from belated.reductions import Capacity, Deadline, FirstOrder, Reduction, Skip, Wrapper
+from belated.report import Section, Table
+from belated.research.game import Game
+from belated.research.losses import Given, Linear
+from belated.research.study.fits import geometric_mean
+from belated.research.study.games import ball, measure
+from belated.research.study.layout import regret_figure
+from belated.research.study.paper import Answer, paper_learner
+from belated.research.study.plan import Cell, Opening, Row, Study
+from belated.research.study.tables import by, listed, mean, quoted, short, where
+from belated.timeline import Timeline
+
+_DIM: Final = 2
+_SHARES: Final = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0)
+_FEW: Final = 1 / 4
+"""The share of the largest backlog that the text is about."""
+_FEEDBACK: Final[tuple[Answer, ...]] = ("gradient", "value")
+_WORLDS: Final = ("any delay", "same delay", "late ones differ")
+_WAYS: Final = (
+    *("Capacity", "Capacity, coins", "Deadline", "dropping the oldest", "Skip", "no limit"),
+)
+
+
+class CapacityStudy(Study):
+    """``Capacity`` beside other ways to have room for few tickets, and two that need it all."""
+
+    name = "capacity"
+    title = "Room for few tickets"
+    question = (
+        "A server has room to wait for C answers, and more than C are missing at a time. Which "
+        "tickets should it track? Capacity draws them, and lets the answers that it gets stand for "
+        "those that it lost. A deadline of C predictions and dropping the oldest need the same "
+        "room; Skip and a learner without a limit need as much as there are open tickets."
+    )
+
+    def cells(self, quick: bool) -> Iterator[Cell]:
+        """Every way in every world, by the share of the largest backlog that there is room for."""
+        rounds = 5_000 if quick else 50_000
+        games = product(_FEEDBACK, _WORLDS, _SHARES, range(2 if quick else 8), _WAYS)
+        for feedback, world, share, seed, way in games:
+            yield Cell.of(
+                feedback=feedback,
+                way=way,
+                world=world,
+                share=share,
+                rounds=rounds,
+                seed=seed,
+            )
+
+    def run(self, cell: Cell) -> dict[str, Any]:
+        """Play one game."""
+        game, rows = _game(cell["world"], cell["rounds"], cell["seed"])
+        most = game.timeline.max_backlog  # type: ignore[union-attr]  # one of ours
+        tickets = max(1, round(cell["share"] * most))
+        inner = paper_learner(_PROBLEM, cell["feedback"])
+        assert isinstance(inner, Reduction)
+        if cell["way"] == "dropping the oldest":
+            found = _drop_oldest(inner, rows, game, tickets, cell["seed"])
+            return {"tickets": tickets, **found}
+        run, row = measure(_wrapped(cell["way"], inner, tickets, most), game, cell["seed"])
+        most_open = run.report.max_backlog + 1
+        if cell["way"].startswith("Capacity"):
+            most_open = min(most_open, tickets)  # a ticket that finds no place is never open
+        lost = run.report.skipped
+        return {"tickets": tickets, **row, "most_open": most_open, "lost": lost}
+
+    def opening(self, rows: Sequence[Row]) -> Opening:
+        """What a quarter of the room costs each way, told gradients."""
+        few = where(rows, feedback="gradient", share=_FEW)
+        ratios = {way: _ratio(few, way) for way in _WAYS if way != "no limit"}
+        says = (
+            "With room for a quarter of the largest backlog, and told gradients, Capacity has "
+            f"{short(ratios['Capacity'])} times the regret of a learner without a limit, dropping "
+            f"the oldest {short(ratios['dropping the oldest'])} times and a deadline "
+            f"{short(ratios['Deadline'])} times, in the geometric mean over worlds. "
+            f"{_of_late_ones(few)}"
+        )
+        names = ("Capacity", "dropping the oldest", "Deadline")
+        numbers = tuple(
+            (f"{short(ratios[name])} times", f"the regret without a limit: {name}")
+            for name in names
+        )
+        return Opening(says, numbers)
+
+    def sections(self, rows: Sequence[Row]) -> tuple[Section, ...]:
+        """One per kind of answer and world."""
+        return tuple(
+            _section(feedback, world, group)
+            for (feedback, world), group in by(rows, "feedback", "world").items()
+        )
+
+
+_PROBLEM: Final = Problem(ball(_DIM), lipschitz=1.0, magnitude=1.0)
+
+
+@lru_cache(maxsize=8)
+def _game(world: str, rounds: int, seed: int) -> tuple[Game, Floats]:
+    """Return linear losses with vectors of length at most 1, and when they are answered."""
+    draw = np.random.default_rng([seed, _WORLDS.index(world)])
+    noise = draw.standard_normal((rounds, _DIM))
+    noise /= np.linalg.norm(noise, axis=1, keepdims=True)
+    main = np.array([0.8, 0.6])
+    delays = draw.integers(0, 201, rounds)
+    rows = 0.25 * main + 0.75 * noise
+    if world == "same delay":
+        delays[:] = 100
+    elif world == "late ones differ":
+        late = draw.random(rounds) < 0.5
+        delays = np.where(late, draw.integers(100, 301, rounds), draw.integers(0, 21, rounds))
+        rows[late] = -0.5 * main + 0.5 * noise[late]
+    return Game(Linear(Given(rows)), Timeline.from_delays(delays), world), rows
+
+
+def _wrapped(way: str, inner: Reduction, tickets: int, most: int) -> Reduction | Wrapper:
+    """Return a learner that has room for so many tickets; coins are told the largest backlog."""
+    if way == "no limit":
+        return inner
+    if way == "Skip":
+        return Skip(inner, forget=0)
+    if way == "Deadline":
+        return Deadline(inner, tickets - 1, forget=0)
+    return Capacity(inner, tickets, most if way == "Capacity, coins" else None)
+
+
+def _drop_oldest(
+    inner: Reduction, rows: Floats, game: Game, tickets: int, seed: int
+) -> dict[str, Any]:
+    """Play a game in which the oldest open ticket is cancelled when there is room for no more."""
+    learner = Learner(inner, seed)
+    timeline: Any = game.timeline
+    answers: OrderedDict[int, Floats | float] = OrderedDict()
+    paid, lost = 0.0, 0
+    for event in timeline.events[: timeline.rounds + int(timeline.observed.sum())].tolist():
+        if event >= 0:
+            if len(answers) == tickets:
+                learner.cancel(answers.popitem(last=False)[0])
+                lost += 1
+            ticket, x = learner.predict()
+            value = float(rows[ticket] @ x)
+            paid += value
+            answers[ticket] = rows[ticket] if isinstance(inner, FirstOrder) else value
+        elif ~event in answers:
+            learner.observe(~event, answers.pop(~event))
+    regret = paid + float(np.linalg.norm(rows.sum(axis=0)))
+    return {"regret": regret, "bound": None, "most_open": tickets, "lost": lost}
+
+
+def _ratio(rows: Sequence[Row], way: str) -> float | None:
+    """Return how much more regret a way has than no limit, in the geometric mean over worlds."""
+    ratios = []
+    for group in by(rows, "world").values():
+        regret, best = (mean(where(group, way=each), "regret") for each in (way, "no limit"))
+        if regret is not None and best is not None and min(regret, best) > 0.0:
+            ratios.append(regret / best)
+    return geometric_mean(ratios) if ratios else None
+
+
+def _of_late_ones(rows: Sequence[Row]) -> str:
+    """Say who is misled where late answers differ from quick ones."""
+    ways = ("Capacity", "Deadline", "dropping the oldest", "Skip", "no limit")
+    here = by(where(rows, world="late ones differ"), "way")
+    regrets = [f"{short(mean(here.get(way, []), 'regret'))} ({way})" for way in ways]
+    return f"Where late answers differ from quick ones the regrets are {listed(regrets)}."
+
+
+def _told(feedback: str) -> str:
+    return {"gradient": "gradients", "value": "single values"}[feedback]
+
+
+def _section(feedback: str, world: str, rows: Sequence[Row]) -> Section:
+    few = by(where(rows, share=_FEW), "way")
+    at = {way: short(mean(few.get(way, []), "regret")) for way in _WAYS}
+    room, open_then, patient = (
+        short(mean(few.get(way, []), column))
+        for way, column in (
+            ("Capacity", "tickets"),
+            ("no limit", "most_open"),
+            ("Skip", "most_open"),
+        )
+    )
+    says = (
+        f"With room for a quarter of the largest backlog, {room} tickets, the regret is "
+        f"{at['Capacity']} with Capacity, {at['Capacity, coins']} with its coins, "
+        f"{at['Deadline']} with a deadline and {at['dropping the oldest']} when the oldest is "
+        f"dropped. Without a limit it is {at['no limit']}, with up to {open_then} tickets open, "
+        f"and with Skip {at['Skip']}, with up to {patient}."
+    )
+    return Section(
+        question=f"What does little room cost under {quoted(world)}, told {_told(feedback)}?",
+        figure=regret_figure(
+            f"Regret by room for tickets, {world}, {_told(feedback)}",
+            rows,
+            "share",
+            "room for tickets, as a share of the largest backlog",
+            per="way",
+            note="Skip and no limit have as much room as they need.",
+        ),
+        says=says,
+        table=_table(rows),
+    )
+
+
+def _table(rows: Sequence[Row]) -> Table:
+    shares = by(rows, "share")
+    return Table(
+        columns=("room", "share of backlog", *_WAYS, "bound of Capacity"),
+        rows=tuple(
+            (
+                mean(group, "tickets"),
+                share,
+                *(mean(where(group, way=way), "regret") for way in _WAYS),
+                mean(where(group, way="Capacity"), "bound"),
+            )
+            for share, group in shares.items()
+        ),
+        caption="Mean regret over seeds; the bound is on average, and there is none for thinned "
+        "tickets whose answers are values.",
+    )

@@ -1,0 +1,228 @@
+"""What the base learner loses in its game without delay, and what lateness adds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from belated.arrays import Floats
+from belated.bases import OMD, PFTRL
+from belated.compose import schedule_of
+from belated.reductions import FirstOrder
+from belated.report import Bars, Section, Series, Table
+from belated.research.game import Run
+from belated.research.study.games import ball, game_of, measure
+from belated.research.study.paper import paper_learner
+from belated.research.study.plan import Cell, Opening, Row, Study
+from belated.research.study.tables import bars, by, listed, mean, percent, quoted, short
+
+_BASES: dict[str, type[PFTRL] | type[OMD]] = {"P-FTRL": PFTRL, "OMD": OMD}
+_PATTERNS = (
+    *("none", "constant", "constant, long", "pareto", "heavy tails", "bursts", "outages"),
+    *("footnote", "first_rounds", "often lost"),
+)
+_QUICK_PATTERNS = ("none", "constant", "pareto", "footnote", "first_rounds")
+
+
+class Drift(Study):
+    """Undelayed regret and drift of P-FTRL and OMD, with Theorem 4.1 and Lemma 4.2."""
+
+    name = "drift"
+    title = "Learning and lateness, measured apart"
+    question = (
+        "The regret of our learners is that of the base learner in a game without delay, plus the "
+        "drift: what it costs that points had moved when their answers came. How large is each, "
+        "and how much do Theorem 4.1 and Lemma 4.2 allow?"
+    )
+
+    def cells(self, quick: bool) -> Iterator[Cell]:
+        """Both bases, convex and strongly convex, on every pattern."""
+        rounds, seeds = (5_000, 3) if quick else (20_000, 8)
+        losses = ("linear", "quadratic") if quick else ("linear", "linear, noisy", "quadratic")
+        patterns = _QUICK_PATTERNS if quick else _PATTERNS
+        for loss, pattern, seed, base in product(losses, patterns, range(seeds), _BASES):
+            yield Cell.of(
+                base=base,
+                loss=loss,
+                pattern=pattern,
+                rounds=rounds,
+                dim=5,
+                seed=seed,
+            )
+
+    def run(self, cell: Cell) -> dict[str, Any]:
+        """Play one game with records, and evaluate what the two results allow."""
+        game = game_of(cell["loss"], cell["pattern"], cell["dim"], cell["rounds"], cell["seed"])
+        problem = game.problem(ball(cell["dim"]))
+        spec = paper_learner(problem, base=_BASES[cell["base"]])
+        run, row = measure(spec, game, cell["seed"], record="plays")
+        return {
+            **row,
+            "undelayed": run.undelayed_regret,
+            "drift": run.drift,
+            **_allowed(run, problem.lipschitz),
+        }
+
+    def opening(self, rows: Sequence[Row]) -> Opening:
+        """What lateness costs beside learning, and what share of its bound that is."""
+        groups = by(rows, "loss", "base", "pattern").values()
+        late = [group for group in groups if (mean(group, "theorem_4_1") or 0.0) > 0.0]
+        if not late:
+            return Opening("No answer was late in these games, so there is no drift.", ())
+        parts = [[mean(group, name) or 0.0 for name in ("drift", "undelayed")] for group in late]
+        shares = sorted(drift / (drift + other) for drift, other in parts if drift + other > 0.0)
+        larger = sum(drift > other for drift, other in parts)
+        allowed = max(row["drift"] / row["theorem_4_1"] for row in rows if row["theorem_4_1"])
+        typical = median(shares) if shares else 0.0
+        says = (
+            f"Where answers are late, lateness makes up {percent(typical)} of the cost in the "
+            f"median, and more than half in {larger} of {len(late)} kinds of games. Theorem 4.1 is "
+            f"far from being reached: drift was at most {short(allowed)} of what it allows."
+        )
+        numbers = (
+            (percent(typical), "of the cost is drift, in the median of late games"),
+            (f"{larger} of {len(late)}", "kinds of games in which drift exceeds learning"),
+            (short(allowed), "of what Theorem 4.1 allows: the most that was reached"),
+        )
+        return Opening(says, numbers)
+
+    def sections(self, rows: Sequence[Row]) -> tuple[Section, ...]:
+        """What was measured, then what is allowed, per loss and base."""
+        return tuple(
+            show(loss, base, group)
+            for (loss, base), group in by(rows, "loss", "base").items()
+            for show in (_measured, _allowances)
+        )
+
+
+def _allowed(run: Run, lipschitz: float) -> dict[str, float | None]:
+    """Evaluate Theorem 4.1 and Lemma 4.2 with the costs that the base learner saw.
+
+    Learning: D^2 / (2 eta_N) + sum eta_n |c_n|^2 / 2, for linear losses. Drift: G sum eta_n s*_n
+    |c_n|, and for P-FTRL also G (sum eta_n |sum of the d*_n costs before c_n| + D H). A cost that
+    never came counts as the others do.
+    """
+    spec, timeline, domain = run.spec, run.timeline, run.domain
+    assert isinstance(spec, FirstOrder) and domain is not None
+    costs = _gradients(run)[timeline.order]
+    sizes = np.linalg.norm(costs, axis=1)
+    etas = schedule_of(spec, timeline).etas
+    lags = timeline.dual_delay[timeline.order]
+    opened = timeline.dual_backlog[timeline.order]
+    sums = np.vstack([np.zeros(costs.shape[1]), np.cumsum(costs, axis=0)])
+    start = np.arange(len(costs)) - lags
+    waiting = np.linalg.norm(sums[:-1] - sums[start], axis=1)
+    misaligned = float(np.sum(1.0 - etas / etas[start]))
+    is_convex = not run.game.constants(domain).curvature
+    learning = domain.diameter**2 / (2.0 * etas[-1]) + float(etas @ sizes**2) / 2.0
+    is_proximal = isinstance(spec.base, PFTRL)
+    lemma = lipschitz * (float(etas @ waiting) + domain.diameter * misaligned)
+    return {
+        "learning_bound": float(learning) if is_convex else None,
+        "theorem_4_1": lipschitz * float(etas @ (opened * sizes)),
+        "lemma_4_2": lemma if is_proximal else None,
+    }
+
+
+def _gradients(run: Run) -> Floats:
+    """Return the gradient of every round at its play: a_t, or lambda (x_t - a_t)."""
+    assert run.plays is not None and run.domain is not None
+    vectors = run.game.losses.rows(0, run.rounds)[0]
+    curvature = run.game.constants(run.domain).curvature
+    return np.asarray(curvature * (run.plays - vectors) if curvature else vectors)
+
+
+_PARTS = {"undelayed regret": "undelayed", "drift": "drift"}
+"""What learning costs and what lateness costs."""
+_ALLOWED = {
+    "Theorem 4.1": ("learning_bound", "theorem_4_1"),
+    "Lemma 4.2": ("learning_bound", "lemma_4_2"),
+}
+"""What each result allows for these two parts."""
+
+
+def _measured(loss: str, base: str, rows: Sequence[Row]) -> Section:
+    """Show the two parts on a scale of their own, as the bounds would dwarf them."""
+    patterns = by(rows, "pattern")
+    larger = [
+        quoted(pattern)
+        for pattern, group in patterns.items()
+        if (mean(group, "drift") or 0.0) > (mean(group, "undelayed") or 0.0)
+    ]
+    lateness = {pattern: mean(group, "drift") or 0.0 for pattern, group in patterns.items()}
+    worst = max(lateness, key=lambda pattern: lateness[pattern])
+    return Section(
+        question=f"How large are undelayed regret and drift of {base} with {loss} losses?",
+        figure=Bars(
+            title=f"Measured, {base}, {loss} losses",
+            labels=tuple(patterns),
+            groups=tuple(bars(name, patterns.values(), part) for name, part in _PARTS.items()),
+            y_label="summed over all rounds",
+        ),
+        says=f"Lateness cost more than learning under {listed(larger) or 'none of these patterns'}."
+        f" The largest drift, {short(lateness[worst])}, came with {quoted(worst)}.",
+        table=_table(rows),
+    )
+
+
+def _allowances(loss: str, base: str, rows: Sequence[Row]) -> Section:
+    """Stack what the theorem and the lemma allow for the two parts."""
+    stacks = {
+        f"{pattern}, {result}": [mean(group, column) for column in columns]
+        for pattern, group in by(rows, "pattern").items()
+        for result, columns in _ALLOWED.items()
+        if mean(group, columns[1]) is not None
+    }
+    parts = (
+        Series(f"{name} (bound)", (), tuple(stack[place] for stack in stacks.values()))
+        for place, name in enumerate(_PARTS)
+    )
+    return Section(
+        question=f"How much do the results allow {base} with {loss} losses?",
+        figure=Bars(
+            title=f"Allowed, {base}, {loss} losses",
+            labels=tuple(stacks),
+            groups=tuple(part for part in parts if any(y is not None for y in part.y)),
+            y_label="summed over all rounds",
+            stacked=True,
+        ),
+        says=_says(base, rows),
+    )
+
+
+def _says(base: str, rows: Sequence[Row]) -> str:
+    """Say how close both parts come to what is allowed, and when Lemma 4.2 is the better one."""
+    late = [row for row in rows if row["theorem_4_1"]]
+    if not late:
+        return "No answer was late in these games, so there is no drift."
+    drift = max(row["drift"] / row["theorem_4_1"] for row in late)
+    says = f"The drift was at most {short(drift)} of what Theorem 4.1 allows"
+    shares = [row["undelayed"] / row["learning_bound"] for row in rows if row["learning_bound"]]
+    if shares:
+        says += f", and undelayed regret at most {short(max(shares))} of its bound"
+    if mean(late, "lemma_4_2") is None:
+        return f"{says}. Lemma 4.2 does not hold for {base}."
+    better = [
+        quoted(pattern)
+        for pattern, group in by(late, "pattern").items()
+        if (mean(group, "lemma_4_2") or 0.0) < (mean(group, "theorem_4_1") or 0.0)
+    ]
+    return f"{says}. Lemma 4.2 is the smaller bound under {listed(better) or 'none of them'}."
+
+
+def _table(rows: Sequence[Row]) -> Table:
+    columns = ("regret", "undelayed", "drift", "learning_bound", "theorem_4_1", "lemma_4_2")
+    names = ("regret", "undelayed regret", "drift", "learning bound", "Theorem 4.1", "Lemma 4.2")
+    return Table(
+        columns=("pattern", *names),
+        rows=tuple(
+            (pattern, *(mean(group, column) for column in columns))
+            for pattern, group in by(rows, "pattern").items()
+        ),
+        caption="Means over seeds. Undelayed regret and drift make up the linear regret of the "
+        "answered rounds, which is at least the regret for losses that bend.",
+    )

@@ -1,0 +1,135 @@
+"""Losses and delays by name, so that a cell can be plain text."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any, Final
+
+import numpy as np
+
+from belated.domains import Ball, Domain, Simplex
+from belated.reductions import LearnerSpec
+from belated.research import delays, losses
+from belated.research.game import Game, Run, play
+from belated.research.game.one import Record
+from belated.research.study.plan import Cell, Value
+from belated.timeline import Timeline
+
+LOSSES: Final[Mapping[str, Callable[[int, int], losses.Loss]]] = MappingProxyType(
+    {
+        "linear": lambda dim, seed: losses.Linear(losses.Random(dim, seed=seed)),
+        "linear, noisy": lambda dim, seed: losses.Linear(
+            losses.Random(dim, noise=NOISE, seed=seed)
+        ),
+        "linear, drifting": lambda dim, seed: losses.Linear(
+            losses.Drifting(dim, period=PHASE, seed=seed)
+        ),
+        "linear, switching": lambda dim, seed: losses.Linear(
+            losses.Switching(dim, every=PHASE, seed=seed)
+        ),
+        "linear, blocks": lambda dim, seed: losses.Linear(
+            losses.Blocks(dim, length=BLOCK, seed=seed)
+        ),
+        "alternating": lambda dim, seed: losses.Linear(losses.Alternating(dim)),
+        "adversary": lambda dim, seed: losses.Linear(losses.Adaptive(dim)),
+        "absolute": lambda dim, seed: losses.Absolute(losses.Random(dim, seed=seed)),
+        "squared": lambda dim, seed: losses.Squared(losses.Random(dim, seed=seed)),
+        "logistic": lambda dim, seed: losses.Logistic(losses.Random(dim, seed=seed)),
+        "hinge": lambda dim, seed: losses.Hinge(losses.Random(dim, seed=seed)),
+        "quadratic": lambda dim, seed: losses.Quadratic(
+            losses.Random(dim, seed=seed), curvature=CURVATURE
+        ),
+        "quadratic, noisy": lambda dim, seed: losses.Quadratic(
+            losses.Random(dim, noise=NOISE, seed=seed), curvature=CURVATURE
+        ),
+    }
+)
+"""Dimension and seed in, losses out; the quadratic ones are strongly convex.
+
+The adversary looks at every play and picks the linear loss that is worst for it. All vectors have
+length one, so G = 1 on the unit ball, and 2 for the squared losses.
+"""
+
+PLAIN: Final = MappingProxyType({"convex": "linear", "strongly convex": "quadratic"})
+"""The losses by which a setting is shown where one kind is enough."""
+
+PHASE: Final = 1000
+"""Rounds from one direction of drifting or switching losses to the next."""
+
+BLOCK: Final = 11
+"""Rounds in a block: as long as the constant pattern keeps every answer of a block away."""
+
+NOISE: Final = 0.95
+"""Share of noise in the vectors of noisy losses; elsewhere it is one half."""
+
+CURVATURE: Final = 0.5
+"""lambda of the quadratic losses; with it G = 1 on the unit ball."""
+
+DELAYS: Final[Mapping[str, delays.Pattern]] = MappingProxyType(
+    {
+        **delays.PATTERNS,
+        "constant, root T": lambda rounds, seed: delays.constant(rounds, math.isqrt(rounds)),
+        "constant, long": lambda rounds, seed: delays.constant(rounds, 200),
+        "heavy tails": lambda rounds, seed: delays.pareto(rounds, shape=0.75, seed=seed),
+        "often lost": lambda rounds, seed: delays.lost(
+            delays.uniform(rounds, 0, 20, seed=seed), 0.1, seed=seed
+        ),
+    }
+)
+"""The patterns of ``delays`` and a few harder ones: rounds and seed in, timeline out."""
+
+
+def ball(dim: int) -> Ball:
+    """Return the set of all studies but those of experts."""
+    return Ball(dim)
+
+
+def setting_cell(setting: str, method: str, /, **more: Value) -> Cell:
+    """Return the cell of a method in a setting, which together are one group."""
+    return Cell.of(setting=setting, method=method, **more)
+
+
+@lru_cache(maxsize=8)
+def game_of(loss: str, pattern: str, dim: int, rounds: int, seed: int) -> Game:
+    """Return a game by the names of its parts; cells that follow each other may share it."""
+    return Game(LOSSES[loss](dim, seed), DELAYS[pattern](rounds, seed), f"{loss}, {pattern}")
+
+
+def late_start(rounds: int, wait: int, total: int) -> Timeline:
+    """Let the first ``total / wait`` rounds wait for ``wait`` rounds each, all others not at all.
+
+    So d_tot = ``total``, up to rounding, and sigma_max = ``wait`` for ``wait`` <= sqrt(total): the
+    delays come where they hurt most, as a learner for strongly convex losses slows down with time.
+
+    >>> timeline = late_start(100, wait=5, total=50)
+    >>> timeline.total_delay, timeline.max_backlog
+    (50, 5)
+    """
+    waits = np.zeros(rounds, dtype=np.int64)
+    waits[: total // wait] = wait
+    return Timeline.from_delays(waits)
+
+
+def measure(
+    spec: LearnerSpec, game: Game, seed: int, *, record: Record = "totals"
+) -> tuple[Run, dict[str, Any]]:
+    """Play one game; return the run, and what every row holds."""
+    run = play(spec, game, seed, record=record, checkpoints=0)
+    timeline = run.timeline
+    bound = run.bound
+    row = {
+        "total_delay": timeline.total_delay,
+        "max_delay": timeline.max_delay,
+        "max_backlog": timeline.max_backlog,
+        "regret": run.regret,
+        "bound": None if bound is None else bound.total,
+    }
+    return run, row
+
+
+def experts(dim: int) -> Domain:
+    """Return the set of prediction with expert advice."""
+    return Simplex(dim)

@@ -1,0 +1,181 @@
+"""The same learners on the timeline of a log that the user gives."""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from belated.report import Bars, Section, Table
+from belated.research.game import Game
+from belated.research.study.contestants import (
+    CONVEX,
+    DEFAULT,
+    GRADIENT,
+    OURS,
+    OURS_OMD,
+    SKIPPING,
+    STRONGLY_CONVEX,
+    TIGHT,
+    WITH_SKIP,
+    Field,
+)
+from belated.research.study.games import LOSSES, ball, measure, setting_cell
+from belated.research.study.log_file import read_timeline, shortened
+from belated.research.study.plan import Cell, Opening, Row, Study
+from belated.research.study.tables import bars, by, counted, least, mean, quoted, short
+from belated.timeline import Timeline
+
+_DIM = 5
+_FIELDS: dict[str, Field] = {
+    "convex": {**CONVEX, SKIPPING: WITH_SKIP},
+    "strongly convex": STRONGLY_CONVEX,
+}
+_LOSSES = {"convex": "linear, noisy", "strongly convex": "quadratic, noisy"}
+_COPIES = ("BOLD", "Weinberger-Ordentlich")
+"""Methods that keep a learner per open ticket: left out where there are too many."""
+_MOST_COPIES = 10_000
+_QUICK = {
+    "convex": (
+        *(DEFAULT, OURS, TIGHT, GRADIENT, OURS_OMD, SKIPPING, "Zinkevich", "AdaptiveRevision"),
+        *("Quanrud-Khashabi", "Quanrud-Khashabi, doubling", "ODFTRL", "Delayed dual averaging"),
+    ),
+    "strongly convex": (DEFAULT, OURS, OURS_OMD, "DOGD-SC", "Qiu-Esposito-Zhang"),
+}
+
+
+@dataclass(frozen=True)
+class Logs(Study):
+    """First-order methods on the delays of one log, with losses of our own."""
+
+    path: Path
+    predicted: str
+    observed: str
+
+    name = "logs"
+    title = "The methods on your log"
+    question = (
+        "On the delays of this log, which method would have lost least? The delays are those of "
+        "the log, the losses are generated, so this is about lateness and not about the subject."
+    )
+    longest = 20_000, 500_000
+    """Rounds that are played at most, quick and full: the first ones of the log."""
+
+    @cached_property
+    def timeline(self) -> Timeline:
+        """The delays of the log; workers get them with the study."""
+        return read_timeline(self.path, self.predicted, self.observed)
+
+    @property
+    def options(self) -> str:
+        """The log and its columns."""
+        words = [
+            "--log",
+            str(self.path),
+            "--predicted",
+            self.predicted,
+            "--observed",
+            self.observed,
+        ]
+        return shlex.join(words)
+
+    def cells(self, quick: bool) -> Iterator[Cell]:
+        """Every method with every seed; the digest stands for the log, wherever it lies."""
+        log = shortened(self.timeline, self.longest[0 if quick else 1])
+        content = hashlib.sha256(log.events.tobytes() + log.observed.tobytes()).hexdigest()[:16]
+        for setting, field in _FIELDS.items():
+            for method in _QUICK[setting] if quick else field:
+                if not _can_play(field[method].in_order, method, log):
+                    continue
+                for seed in range(3 if quick else 5):
+                    yield setting_cell(setting, method, rounds=log.rounds, log=content, seed=seed)
+
+    def run(self, cell: Cell) -> dict[str, Any]:
+        """Play one game."""
+        timeline = shortened(self.timeline, cell["rounds"])
+        game = Game(LOSSES[_LOSSES[cell["setting"]]](_DIM, cell["seed"]), timeline, "log")
+        spec = _FIELDS[cell["setting"]][cell["method"]].make(game, ball(_DIM))
+        run, row = measure(spec, game, cell["seed"])
+        return {
+            **row,
+            "unanswered": timeline.rounds - int(timeline.observed.sum()),
+            "skipped": run.report.skipped,
+            "best_skipped": timeline.skip_tradeoff().skipped,
+        }
+
+    def opening(self, rows: Sequence[Row]) -> Opening:
+        """Who loses least, and how the default stands."""
+        says, numbers = [], []
+        for setting, group in by(rows, "setting").items():
+            regrets = {name: mean(each, "regret") for name, each in by(group, "method").items()}
+            best, ours = least(regrets, regrets.get), regrets.get(DEFAULT)
+            says.append(f"With {setting} losses {quoted(best)} loses least on these delays.")
+            lowest = regrets.get(best or "")
+            if ours and lowest and lowest > 0.0:
+                ratio = f"{short(ours / lowest)} times"
+                numbers.append((ratio, f"the least regret: our default, {setting}"))
+        late = rows[0]
+        numbers.append((f"{late['max_backlog']:,}", f"answers open at most, of {late['rounds']:,}"))
+        return Opening(" ".join(says), tuple(numbers))
+
+    def sections(self, rows: Sequence[Row]) -> tuple[Section, ...]:
+        """One ranking per setting."""
+        return tuple(_section(setting, group) for setting, group in by(rows, "setting").items())
+
+
+def _can_play(in_order: bool, method: str, timeline: Timeline) -> bool:
+    """Tell whether a method takes such answers, with memory in bounds."""
+    if in_order and not (timeline.rank[1:] > timeline.rank[:-1]).all():
+        return False
+    copies = timeline.max_delay if method == "Weinberger-Ordentlich" else timeline.max_backlog
+    return method not in _COPIES or copies < _MOST_COPIES
+
+
+def _section(setting: str, rows: Sequence[Row]) -> Section:
+    groups = by(rows, "method")
+    regrets = {name: mean(group, "regret") for name, group in groups.items()}
+    order = sorted(groups, key=lambda name: (regrets[name] is None, regrets[name]))
+    return Section(
+        question=f"Who loses least on this log ({setting})?",
+        figure=Bars(
+            title=f"Regret on this log, {setting}",
+            labels=tuple(order),
+            groups=(bars("regret", [groups[name] for name in order], "regret"),),
+            y_label="regret",
+            by_label=True,
+        ),
+        says=_says(rows[0], regrets),
+        table=Table(
+            columns=("method", "told in advance", "regret", "bound", "given up on"),
+            rows=tuple(
+                (
+                    name,
+                    _FIELDS[setting][name].told,
+                    regrets[name],
+                    mean(groups[name], "bound"),
+                    mean(groups[name], "skipped"),
+                )
+                for name in order
+            ),
+            caption="Means over seeds; the least and the largest seed are the whiskers above. The "
+            f"best choice would give up on {counted(rows[0]['best_skipped'], 'round')}.",
+        ),
+    )
+
+
+def _says(log: Row, regrets: dict[str, float | None]) -> str:
+    """Describe the delays, and name who loses least."""
+    best = least(regrets, regrets.get)
+    says = (
+        f"On {log['rounds']:,} rounds, {log['unanswered']:,} of them never answered, with a total "
+        f"delay of {log['total_delay']:,} and up to {log['max_backlog']:,} answers open, the least "
+        f"regret is that of {quoted(best)}"
+    )
+    ours, lowest = regrets.get(DEFAULT), regrets.get(best or "")
+    if best == DEFAULT or not ours or not lowest or lowest < 0.0:
+        return f"{says}."
+    return f"{says}, and that of our default is {short(ours / lowest)} times as large."

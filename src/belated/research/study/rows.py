@@ -1,0 +1,148 @@
+"""Rows on disk: one JSON line per finished cell, so that a study can stop and go on at any time."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from belated._version import __version__
+from belated.engine import Outcome
+from belated.errors import StudyError
+from belated.research.study.plan import Cell, Plan
+
+
+@dataclass(frozen=True)
+class Header:
+    """The first line of a file: what the rows in it belong to."""
+
+    study: str
+    version: str
+    plan: str
+    mode: str
+
+    @classmethod
+    def of(cls, plan: Plan) -> Header:
+        """Return the header for a plan under this version."""
+        return cls(plan.study.name, __version__, plan.digest, plan.mode)
+
+
+class RowsFile:
+    """The rows of one plan in a file that is only ever appended to.
+
+    ``outcomes`` holds what the file had when it was opened and what was added since. A last line
+    without an end, left by a process that was killed, is cut off; its cell is missing then.
+    """
+
+    def __init__(self, file: IO[bytes], outcomes: dict[str, Outcome]) -> None:
+        self._file = file
+        self.outcomes = outcomes
+
+    def add(self, cell: Cell, outcome: Outcome) -> None:
+        """Append one line and wait until it is on disk."""
+        line: dict[str, Any] = {"key": cell.key, "cell": cell.to_dict()}
+        if outcome.results is None:
+            line["failure"] = outcome.failure
+        else:
+            line["results"] = dict(outcome.results)
+        _write(self._file, line)
+        self.outcomes[cell.key] = outcome
+
+    def missing(self, plan: Plan, *, retry: bool = False) -> list[Cell]:
+        """Return the cells that have no row yet; ``retry`` counts those that failed among them."""
+        return [cell for cell in plan.cells if self._is_missing(cell.key, retry)]
+
+    def kept(self) -> int:
+        """Count the cells in the file itself, where an interruption may have cut ``add`` short."""
+        self._file.flush()
+        self._file.seek(0)
+        return len({json.loads(line)["key"] for line in self._file.read().splitlines()[1:]})
+
+    def _is_missing(self, key: str, retry: bool) -> bool:
+        outcome = self.outcomes.get(key)
+        return outcome is None or (retry and outcome.results is None)
+
+
+@contextmanager
+def open_rows(path: Path, plan: Plan, *, fresh: bool = False) -> Iterator[RowsFile]:
+    """Open the file of a plan, or begin one; ``fresh`` forgets what is in it.
+
+    Rows of another plan or version are refused, as is a file that another process writes to.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "ab+") as file:
+        _lock(file, path)
+        if fresh:
+            file.truncate(0)
+        header = Header.of(plan)
+        outcomes = _read(file, path, header)
+        if outcomes is None:
+            file.truncate(0)
+            _write(file, vars(header))
+            outcomes = {}
+        yield RowsFile(file, outcomes)
+
+
+def _lock(file: IO[bytes], path: Path) -> None:
+    """Keep others out until the file is closed, by whatever end."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        raise StudyError(f"study: {path} is in use by another run of this study") from error
+
+
+def _read(file: IO[bytes], path: Path, header: Header) -> dict[str, Outcome] | None:
+    """Return the outcomes in a file, or None where not even a header was finished."""
+    file.seek(0)
+    content = file.read()
+    whole = content.rfind(b"\n") + 1
+    if whole == 0:
+        return None
+    file.truncate(whole)
+    lines = content[:whole].splitlines()
+    _check_header(_parsed(lines[0], path, 1), path, header)
+    outcomes = {}
+    for number, line in enumerate(lines[1:], start=2):
+        data = _parsed(line, path, number)
+        if "key" not in data or not {"results", "failure"} & set(data):
+            raise _damaged(path, number)
+        outcomes[data["key"]] = Outcome(data.get("results"), data.get("failure", ""))
+    return outcomes
+
+
+def _parsed(line: bytes, path: Path, number: int) -> dict[str, Any]:
+    try:
+        data = json.loads(line)
+    except ValueError as error:
+        raise _damaged(path, number) from error
+    if not isinstance(data, dict):
+        raise _damaged(path, number)
+    return data
+
+
+def _damaged(path: Path, number: int) -> StudyError:
+    return StudyError(
+        f"study: line {number} of {path} is damaged; delete the line to redo its cell, or start "
+        "over with --fresh"
+    )
+
+
+def _check_header(found: dict[str, Any], path: Path, wanted: Header) -> None:
+    """Refuse rows that do not belong to this plan, and name the first difference."""
+    for name, value in vars(wanted).items():
+        if found.get(name) != value:
+            raise StudyError(
+                f"study: {path} holds rows of another {name}, {found.get(name)!r} and not "
+                f"{value!r}; choose another folder with --out, or start over with --fresh"
+            )
+
+
+def _write(file: IO[bytes], data: Mapping[str, Any]) -> None:
+    file.write(json.dumps(data, allow_nan=False).encode() + b"\n")
+    file.flush()
+    os.fsync(file.fileno())

@@ -1,0 +1,211 @@
+"""Measured regret over what each corollary allows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+from typing import Any, NamedTuple
+
+from belated import rates
+from belated.bases import OMD
+from belated.report import Heat, Section, Table
+from belated.research import losses
+from belated.research.game import Game
+from belated.research.study.games import CURVATURE, DELAYS, ball, measure
+from belated.research.study.paper import paper_learner
+from belated.research.study.plan import Cell, Opening, Row, Study
+from belated.research.study.tables import by, listed, mean, quoted, short, where
+from belated.timeline import Timeline
+
+_DIM = 3
+
+
+class Result(NamedTuple):
+    """One result of the paper: the parts of its learner, and whether losses must bend."""
+
+    parts: dict[str, Any]
+    curved: bool = False
+
+
+RESULTS: dict[str, Result] = {
+    "Corollary 5.3": Result({}),
+    "Corollary 5.3, OMD": Result({"base": OMD}),
+    "Corollary 5.3, tight rate": Result({"rate": rates.Tight}),
+    "Corollary 5.3, gradient-adaptive": Result({"rate": rates.GradientAdaptive}),
+    "Corollary 5.4": Result({}, curved=True),
+    "Corollary 5.4, OMD": Result({"base": OMD}, curved=True),
+    "Corollary 5.7": Result({"answer": "value"}),
+    "Corollary 5.8": Result({"answer": "value"}, curved=True),
+    "Corollary 6.2 over 5.3": Result({"skip": True}),
+    "Corollary 6.2 over 5.7": Result({"answer": "value", "skip": True}),
+    "Corollary G.3": Result({"answer": "two-values"}),
+    "Corollary G.4": Result({"answer": "two-values"}, curved=True),
+}
+"""The corollaries by name, with the arguments of ``paper_learner``."""
+
+_PATTERNS = ("none", "constant", "constant, long", "pareto", "heavy tails", "first_rounds")
+_QUICK_PATTERNS = ("none", "constant", "heavy tails", "first_rounds")
+_KINDS = ("rounds", "pattern", "against")
+"""What games of one result differ in, besides their seeds."""
+_ADVERSARIES = {False: ("blocks", "random", "adversary"), True: ("blocks", "random")}
+
+
+class Tightness(Study):
+    """Every corollary against several adversaries, on every pattern."""
+
+    name = "tightness"
+    title = "How loose the bounds are"
+    question = (
+        "A bound that is never approached says little. What share of what each corollary allows "
+        "do its learners lose, and against which losses and delays do they come closest?"
+    )
+
+    def cells(self, quick: bool) -> Iterator[Cell]:
+        """Every result on every pattern, against losses made to hurt."""
+        horizons = (5_000,) if quick else (10_000, 100_000)
+        patterns = _QUICK_PATTERNS if quick else _PATTERNS
+        for name, result in RESULTS.items():
+            adversaries = ("blocks",) if quick else _ADVERSARIES[result.curved]
+            games = product(adversaries, patterns, horizons, range(3 if quick else 4))
+            for against, pattern, rounds, seed in games:
+                yield Cell.of(
+                    result=name,
+                    against=against,
+                    pattern=pattern,
+                    rounds=rounds,
+                    seed=seed,
+                )
+
+    def run(self, cell: Cell) -> dict[str, Any]:
+        """Play one game and compare with the bound."""
+        result = RESULTS[cell["result"]]
+        timeline = DELAYS[cell["pattern"]](cell["rounds"], cell["seed"])
+        game = Game(_losses(cell["against"], result.curved, timeline, cell["seed"]), timeline)
+        spec = paper_learner(game.problem(ball(_DIM)), **result.parts)
+        run, row = measure(spec, game, cell["seed"])
+        bound = run.bound
+        assert bound is not None  # every entry of RESULTS has its corollary
+        return {**row, "ratio": run.regret / bound.total, "vacuous": int(bound.vacuous)}
+
+    def opening(self, rows: Sequence[Row]) -> Opening:
+        """The largest shares, and whether any bound was exceeded."""
+        broken = sum(row["ratio"] > 1.0 for row in rows)
+        shares = {
+            name: max(mean(each, "ratio") or 0.0 for each in by(group, *_KINDS).values())
+            for name, group in by(rows, "result").items()
+        }
+        closest = max(shares, key=lambda name: shares[name])
+        loosest = min(shares, key=lambda name: shares[name])
+        held = "No bound was exceeded" if not broken else f"Regret exceeded a bound {broken} times"
+        says = (
+            f"{held} in {len(rows):,} games. Even against losses made to hurt, learners lose "
+            f"{short(shares[loosest])} of what is allowed ({quoted(loosest)}) to "
+            f"{short(shares[closest])} ({quoted(closest)})."
+        )
+        numbers = (
+            (short(shares[closest]), f"of the bound at most: the closest, {closest}"),
+            (short(shares[loosest]), f"of the bound at most: the loosest, {loosest}"),
+            (f"{broken} of {len(rows):,}", "games in which regret exceeded its bound"),
+        )
+        return Opening(says, numbers)
+
+    def sections(self, rows: Sequence[Row]) -> tuple[Section, ...]:
+        """One heat map per horizon."""
+        return tuple(_section(rounds, group) for rounds, group in by(rows, "rounds").items())
+
+
+def _losses(against: str, curved: bool, timeline: Timeline, seed: int) -> losses.Loss:
+    """Return losses that hurt on these delays: blocks are as long as a typical answer takes."""
+    source: Any
+    if against == "blocks":
+        typical = round(timeline.total_delay / timeline.rounds) + 1
+        source = losses.Blocks(_DIM, length=min(typical, timeline.rounds), seed=seed)
+    elif against == "random":
+        source = losses.Random(_DIM, seed=seed)
+    else:
+        source = losses.Adaptive(_DIM)
+    return losses.Quadratic(source, curvature=CURVATURE) if curved else losses.Linear(source)
+
+
+def _section(rounds: int, rows: Sequence[Row]) -> Section:
+    patterns = tuple(by(rows, "pattern"))
+    results = tuple(by(rows, "result"))
+    worst = {
+        (result, pattern): _largest(where(rows, result=result, pattern=pattern))
+        for result in results
+        for pattern in patterns
+    }
+    return Section(
+        question=f"What share of each bound is reached in {rounds:,} rounds?",
+        figure=Heat(
+            title=f"Regret over bound, T = {rounds:,}",
+            rows=results,
+            columns=patterns,
+            values=tuple(
+                tuple(
+                    found[0] if (found := worst[result, pattern]) else None for pattern in patterns
+                )
+                for result in results
+            ),
+            value_label="regret over bound",
+        ),
+        says=_says(rows),
+        table=_table(rows),
+    )
+
+
+def _largest(rows: Sequence[Row]) -> tuple[float, str] | None:
+    """Return the largest mean share over the adversaries, and who reached it, if positive."""
+    shares = [(mean(group, "ratio") or 0.0, name) for name, group in by(rows, "against").items()]
+    top = max(shares, default=None)
+    return top if top is not None and top[0] > 0.0 else None
+
+
+def _says(rows: Sequence[Row]) -> str:
+    groups = by(rows, "result", "pattern", "against")
+    ratios = {names: mean(group, "ratio") or 0.0 for names, group in groups.items()}
+    result, pattern, against = max(ratios, key=lambda names: ratios[names])
+    top = ratios[result, pattern, against]
+    vacuous = [
+        quoted(name)
+        for name, group in by(rows, "result").items()
+        if all(row["vacuous"] for row in group)
+    ]
+    broken = sum(row["ratio"] > 1.0 for row in rows)
+    says = (
+        f"The closest is {quoted(result)}: {short(top)} of the bound under {quoted(pattern)}, "
+        f"against {against}. "
+        f"Regret exceeded a bound in {broken} of {len(rows)} games."
+    )
+    if vacuous:
+        says += (
+            f" At this horizon these say no more than that a round costs G D: {listed(vacuous)}."
+        )
+    return says
+
+
+def _table(rows: Sequence[Row]) -> Table:
+    body = []
+    for result, group in by(rows, "result").items():
+        shares = {
+            names: mean(each, "ratio") or 0.0
+            for names, each in by(group, "pattern", "against").items()
+        }
+        tightest = max(shares, key=lambda names: shares[names])
+        loosest = min(shares, key=lambda names: shares[names])
+        body.append(
+            (
+                result,
+                round(shares[tightest], 4),
+                ", against ".join(tightest),
+                round(shares[loosest], 4),
+                ", against ".join(loosest),
+                f"{sum(row['vacuous'] for row in group)} of {len(group)}",
+            )
+        )
+    return Table(
+        columns=("result", "largest share", "under", "smallest share", "reached under", "vacuous"),
+        rows=tuple(body),
+        caption="Shares are means over seeds; results for values hold in expectation only. A "
+        "bound is vacuous where it exceeds G D T.",
+    )

@@ -1,0 +1,242 @@
+"""Two players who learn at once, each told late what the other did."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product
+from types import MappingProxyType
+from typing import Any, Final, cast
+
+import numpy as np
+
+from belated import rates
+from belated.arrays import Floats
+from belated.bases import PFTRL
+from belated.domains import Simplex
+from belated.models.learner.learner import Learner
+from belated.reductions import FirstOrder, LearnerSpec
+from belated.report import Section, Table
+from belated.research.rivals import ODFTRL, WOFTRL
+from belated.research.study.layout import regret_figure
+from belated.research.study.plan import Cell, Opening, Row, Study
+from belated.research.study.tables import by, growth, mean, short, where
+
+_ACTIONS: Final = 4
+_DELAYS: Final = (1, 2, 4, 8, 16)
+_DELAY: Final = 4
+"""The delay at which regret is shown over the rounds."""
+_SET: Final = Simplex(_ACTIONS)
+_SMOOTHNESS: Final = 2.0
+"""L of two players with payoffs in [-1, 1]."""
+
+Maker = Callable[[int, int], LearnerSpec]
+
+
+def _any_losses(delay: int, rounds: int) -> LearnerSpec:
+    """FTRL with the lambda that balances its bound, lambda ln K + (T / 2 + d_tot) / lambda."""
+    strength = math.sqrt((0.5 * rounds + delay * rounds) / math.log(_ACTIONS))
+    return ODFTRL(_SET, strength, lipschitz=1.0, mirror="entropy")
+
+
+def _theirs(delay: int, rounds: int) -> LearnerSpec:
+    """WOFTRL with the step of its theorem, 1 / (2 (d + 1) (d + 2))."""
+    return WOFTRL(_SET, _SMOOTHNESS, delay, mirror="entropy")
+
+
+def _large_steps(copies: int | None) -> Maker:
+    """Steps of 1 / (2 (d + 1)), and so many copies of the newest gradient; None: d + 1 of them."""
+    return lambda delay, rounds: WOFTRL(
+        _SET, _SMOOTHNESS / (delay + 2), delay, mirror="entropy", copies=copies
+    )
+
+
+_THEIRS: Final = "WOFTRL, small steps"
+_LARGE: Final = "WOFTRL, large steps"
+
+METHODS: Final[Mapping[str, Maker]] = MappingProxyType(
+    {
+        _THEIRS: _theirs,
+        _LARGE: _large_steps(None),
+        "one copy, large steps": _large_steps(1),
+        "no copies, large steps": _large_steps(0),
+        "FTRL for any losses": _any_losses,
+        "ours": lambda delay, rounds: FirstOrder(PFTRL(_SET, rates.Tight(1.0))),
+    }
+)
+"""Delay and rounds in, a player out; only FTRL is told both, and ours neither."""
+
+_GAMES: Final = ("zero-sum", "general-sum")
+
+
+class TwoPlayers(Study):
+    """Weighted optimism beside plain methods, in games in which both players learn."""
+
+    name = "two-players"
+    title = "Two players who are told late"
+    question = (
+        "Two players repeat a matrix game, and each is told d rounds late what its actions would "
+        "have paid. Against any losses the sum of their regrets grows with the root of the rounds. "
+        "But a player that learns is no adversary: it moves slowly. Does a method that counts on "
+        "that keep the sum of both regrets bounded, and how does that grow with the delay?"
+    )
+
+    def cells(self, quick: bool) -> Iterator[Cell]:
+        """Both players use the same method, at every delay and two or three horizons."""
+        horizons = (300, 1_200) if quick else (1_000, 4_000, 16_000)
+        games = product(_GAMES, _DELAYS, horizons, range(2 if quick else 3), METHODS)
+        for game, delay, rounds, seed, method in games:
+            yield Cell.of(game=game, delay=delay, rounds=rounds, seed=seed, method=method)
+
+    def run(self, cell: Cell) -> dict[str, Any]:
+        """Play one game and return the sum of both regrets."""
+        draw = np.random.default_rng([cell["seed"], _GAMES.index(cell["game"])])
+        first = draw.uniform(-1.0, 1.0, (_ACTIONS, _ACTIONS))
+        zero_sum = cell["game"] == "zero-sum"
+        second = -first if zero_sum else draw.uniform(-1.0, 1.0, (_ACTIONS, _ACTIONS))
+        spec = METHODS[cell["method"]](cell["delay"], cell["rounds"])
+        regrets = _play(spec, first, second, cell["delay"], cell["rounds"])
+        return {"regret": float(sum(regrets)), "larger": float(max(regrets))}
+
+    def opening(self, rows: Sequence[Row]) -> Opening:
+        """The sum of both regrets at the longest horizon, and how it grows with the rounds."""
+        start, end = _ends(rows)
+        last = where(rows, rounds=end, delay=_DELAY)
+        at = {name: short(mean(where(last, method=name), "regret")) for name in METHODS}
+        grew = {name: short(_grew(rows, name)) for name in METHODS}
+        says = (
+            f"After {end:,} rounds with a delay of {_DELAY} the sum of both regrets is "
+            f"{at[_THEIRS]} with WOFTRL and {at[_LARGE]} with larger "
+            "steps than its theorem has. With these steps and one copy of the newest gradient, in "
+            "the place of one for each that is missing and one for the coming one, it is "
+            f"{at['one copy, large steps']}, with none {at['no copies, large steps']}; with FTRL "
+            f"that is tuned for any losses {at['FTRL for any losses']}, with ours {at['ours']}. "
+            f"From {start:,} rounds on, WOFTRL's became {grew[_THEIRS]} times as "
+            f"large, with large steps {grew[_LARGE]} times; without copies "
+            f"{grew['no copies, large steps']} times."
+        )
+        numbers = [
+            (f"{grew[name]} times", f"the sum of {start:,} rounds after {end:,}: {name}")
+            for name in (_LARGE, "no copies, large steps")
+        ]
+        with_small = _over_steps(where(rows, rounds=end), _THEIRS)
+        if with_small is not None:
+            numbers.append(
+                (with_small, "times (d + 1) (d + 2): the sum with small steps, at any d")
+            )
+        return Opening(says, tuple(numbers))
+
+    def sections(self, rows: Sequence[Row]) -> tuple[Section, ...]:
+        """Over the delay, and over the rounds, for both kinds of games."""
+        return tuple(
+            section
+            for game, group in by(rows, "game").items()
+            for section in (_over_delay(game, group), _over_rounds(game, group))
+        )
+
+
+def _play(
+    spec: LearnerSpec, first: Floats, second: Floats, delay: int, rounds: int
+) -> tuple[float, float]:
+    """Return the regrets of two players with losses x' A y and x' B y, told d rounds late."""
+    players = Learner(spec), Learner(spec)
+    told: tuple[list[Floats], list[Floats]] = ([], [])
+    paid = [0.0, 0.0]
+    for t in range(rounds):
+        x, y = (player.predict().x for player in players)
+        for i, (gradient, play) in enumerate(((first @ y, x), (second.T @ x, y))):
+            told[i].append(gradient)
+            paid[i] += float(gradient @ play)
+            if t >= delay:
+                players[i].observe(t - delay, told[i][t - delay])
+    one, other = (
+        paid[i] - float(np.sum(gradients, axis=0).min()) for i, gradients in enumerate(told)
+    )
+    return one, other
+
+
+def _ends(rows: Sequence[Row]) -> tuple[int, int]:
+    """Return the shortest and the longest horizon."""
+    horizons = [int(row["rounds"]) for row in rows]
+    return min(horizons), max(horizons)
+
+
+def _grew(rows: Sequence[Row], name: str) -> float | None:
+    """Return the sum of regrets at the longest horizon over that at the shortest one."""
+    ours = where(rows, method=name, delay=_DELAY)
+    early, late = (mean(where(ours, rounds=end), "regret") for end in _ends(rows))
+    return late / early if early and late is not None else None
+
+
+def _over_steps(rows: Sequence[Row], name: str) -> str | None:
+    """Return the least and the largest sum of regrets times L eta, over games and delays.
+
+    It is proportional to 1 / eta, so that a power of d fitted to it would say little: that of
+    (d + 1) (d + 2) itself is 1.4 from d = 1 to 16.
+    """
+    found = []
+    for (_, delay), group in by(where(rows, method=name), "game", "delay").items():
+        total = mean(group, "regret")
+        if total is not None:
+            found.append(total * _SMOOTHNESS / cast(WOFTRL, METHODS[name](delay, 1)).strength)
+    return f"{short(min(found))} to {short(max(found))}" if found else None
+
+
+def _over_delay(game: str, rows: Sequence[Row]) -> Section:
+    end = max(row["rounds"] for row in rows)
+    last = where(rows, rounds=end)
+    small, large = (_over_steps(last, name) for name in (_THEIRS, _LARGE))
+    says = f"At T = {end:,}."
+    if small is not None and large is not None:
+        says += (
+            f" With the small steps of WOFTRL's theorem, 1 / (2 (d + 1) (d + 2)), the sum is "
+            f"{small} times (d + 1) (d + 2), whatever the delay; the order of d^2 is promised. "
+            f"With large ones, 1 / (2 (d + 1)), it is {large} times d + 1."
+        )
+    delays = by(last, "delay")
+    return Section(
+        question=f"How does the sum of both regrets grow with the delay, {game}?",
+        figure=regret_figure(
+            f"Sum of both regrets over the delay, {game}", last, "delay", "delay d"
+        ),
+        says=says,
+        table=Table(
+            columns=("delay", *METHODS),
+            rows=tuple(
+                (delay, *(mean(where(group, method=name), "regret") for name in METHODS))
+                for delay, group in delays.items()
+            ),
+            caption=f"Mean sum of both regrets over {len({row['seed'] for row in rows})} games.",
+        ),
+    )
+
+
+def _over_rounds(game: str, rows: Sequence[Row]) -> Section:
+    here = where(rows, delay=_DELAY)
+    body = []
+    for name in METHODS:
+        fit = growth(where(here, method=name), "rounds", "regret")
+        body.append((name, None if fit is None else round(fit.slope, 2), _grew(rows, name)))
+    slopes = {name: slope for name, slope, _ in body}
+    return Section(
+        question=f"Is the sum of both regrets bounded, {game}?",
+        figure=regret_figure(
+            f"Sum of both regrets over the rounds, delay {_DELAY}, {game}",
+            here,
+            "rounds",
+            "rounds T",
+        ),
+        says=(
+            f"Exponents in T: WOFTRL with small steps {slopes[_THEIRS]}, with large "
+            f"ones {slopes[_LARGE]}, and these without copies "
+            f"{slopes['no copies, large steps']}; FTRL for any losses "
+            f"{slopes['FTRL for any losses']}, ours {slopes['ours']}. 0 is bounded, 0.5 what any "
+            "losses would allow."
+        ),
+        table=Table(
+            columns=("method", "exponent in T", "last over first"),
+            rows=tuple(body),
+            caption=f"A delay of {_DELAY}; last over first is the sum at the longest horizon over "
+            "that at the shortest.",
+        ),
+    )
