@@ -217,7 +217,7 @@ def _load(kind: Any) -> None:
     """Import the module that registers a kind, where ``import belated`` does not do it."""
     module = kind.partition(".")[0] if isinstance(kind, str) else ""
     if module in ("losses", "rivals", "worlds"):
-        importlib.import_module(f"belated.{module}")
+        importlib.import_module(f"belated.research.{module}")
 
 
 def number(owner: str, name: str, value: Any) -> float:
