@@ -25,19 +25,19 @@ CHAPTERS = {
         "Linear models and intervals",
         "Late labels. See [linear models](../linear.md) and [intervals](../intervals.md).",
         ("LinearModel", "Forecast", "LinearReport", "Intervals", "Interval", "IntervalsReport"),
-        ("linear", "intervals"),
+        ("models.linear", "models.intervals"),
     ),
     "decisions": Chapter(
         "Decisions",
         "Choices among actions, with rewards that come late. See [decisions](../decisions.md).",
         ("Chooser", "Choice", "Option", "ChooserReport", "ActionReport", "DecisionRun"),
-        ("decisions", "explore"),
+        ("models.chooser", "explore"),
     ),
     "knobs": Chapter(
         "Knobs",
         "Settings of a live system, with costs that come late. See [knobs](../knobs.md).",
         ("Knobs", "Proposal", "KnobsReport"),
-        ("knobs", "ranges"),
+        ("models.knobs", "ranges"),
     ),
     "evaluation": Chapter(
         "Evaluation",
@@ -48,7 +48,7 @@ CHAPTERS = {
     "worlds": Chapter(
         "Worlds",
         "Where choosers and knobs play. See [decisions](../decisions.md) and [knobs](../knobs.md).",
-        modules=("worlds",),
+        modules=("research.worlds",),
     ),
     "store": Chapter(
         "Stores",
@@ -83,7 +83,7 @@ CHAPTERS = {
         "Timelines and delays",
         "The calculus of intervals, and patterns of delays.",
         ("Timeline",),
-        ("timeline", "delays"),
+        ("timeline", "research.delays"),
     ),
     "bounds": Chapter(
         "Bounds",
@@ -94,11 +94,11 @@ CHAPTERS = {
         "Games",
         "Learners against losses. See [games](../games.md).",
         ("Game", "play", "play_many", "Run", "Runs", "Best", "best_action"),
-        ("game",),
+        ("research.game",),
     ),
-    "losses": Chapter("Losses", "Families of losses, and sources of them.", modules=("losses",)),
+    "losses": Chapter("Losses", "Families of losses, and sources of them.", modules=("research.losses",)),
     "rivals": Chapter(
-        "Rivals", "Published methods. See [rivals](../rivals.md).", modules=("rivals",)
+        "Rivals", "Published methods. See [rivals](../rivals.md).", modules=("research.rivals",)
     ),
     "logs": Chapter("Logs and data", "See [logs](../logs.md).", modules=("logs", "datasets")),
     "audits": Chapter(
@@ -166,7 +166,8 @@ def forgotten() -> list[str]:
     lost = []
     for name in belated.__all__:
         thing = getattr(belated, name)
-        is_known = name in modules if inspect.ismodule(thing) else id(thing) in known
+        home = getattr(thing, "__name__", "").removeprefix("belated.")
+        is_known = home in modules if inspect.ismodule(thing) else id(thing) in known
         if not is_known and name != "__version__":
             lost.append(name)
     return lost
