@@ -232,7 +232,7 @@ def test_the_largest_numbers_stay_finite(kind: Any) -> None:
         model.observe(t, float(rng.choice([least, large])), float(rng.choice([1.0, 1e15])))
     state = model._linear.state()
     model._linear.check(state)
-    with pytest.raises(bl.linear.BadFeatures):
+    with pytest.raises(bl.errors.BadFeatures):
         model.predict((np.array([0]), np.array([1.1e30])))
 
 
