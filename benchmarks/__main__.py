@@ -23,6 +23,7 @@ NAMES = (
     "conversions",
     "decisions",
     "evaluation",
+    "frames",
     "games",
     "intervals",
     "knobs",

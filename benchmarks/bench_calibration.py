@@ -30,7 +30,7 @@ def main() -> Iterator[Result]:
     """Yield the log loss as issued over that of recalibrated predictions."""
     for case in _cases():
         model = LinearModel("logistic")
-        rows = model.hasher.table(case.log.features, nan="skip")
+        rows = model.hasher.table(case.log.features)
         issued = model.replay(rows, case.target, case.log.timeline)
         answered = case.log.answered
         odds = np.log(issued) - np.log1p(-issued)

@@ -80,7 +80,7 @@ def quality() -> Iterator[Result]:
 def our_error(case: Case, **settings: Any) -> float:
     """Return the mean error of our model on a log."""
     model = LinearModel(case.loss, **settings)
-    rows = model.hasher.table(case.log.features, nan="skip")
+    rows = model.hasher.table(case.log.features)
     values = model.replay(rows, case.target, case.log.timeline)
     answered = case.log.answered
     losses = model.losses(values[answered], case.target[answered])

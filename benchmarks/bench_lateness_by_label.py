@@ -58,7 +58,7 @@ def _over_vw(case: Case, ours: float) -> Result:
 
 def _said(case: Case, timeline: bl.Timeline) -> NDArray[np.float64]:
     model = LinearModel(case.loss)
-    rows = model.hasher.table(case.log.features, nan="skip")
+    rows = model.hasher.table(case.log.features)
     return model.replay(rows, case.target, timeline)
 
 

@@ -81,7 +81,7 @@ def by_hand() -> Iterator[Result]:
 
 def ours_of(spec: Spec, events: np.ndarray, answers: np.ndarray) -> Work:
     """Return work that makes a learner and runs the log through it."""
-    return lambda: bl.Learner(spec).run(events, answers)
+    return lambda: bl.Learner(spec).replay(events, answers)
 
 
 def floor_of(

@@ -42,7 +42,7 @@ def main() -> Iterator[Result]:
 
 
 def _run(spec: bl.rivals.DelayedONS, timeline: bl.Timeline, rows: Floats) -> None:
-    bl.Learner(spec).run(timeline, rows, keep=False)
+    bl.Learner(spec).replay(timeline, rows, keep=False)
 
 
 def _replay(rows: Floats, labels: Floats, timeline: bl.Timeline) -> None:

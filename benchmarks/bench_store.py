@@ -179,8 +179,8 @@ def many() -> Result:
                 for _ in range(50):
                     visit = next(visits)
                     key = f"click-{visit}"
-                    calls.append(("predict", {"features": features(visit), "key": key}))
-                    calls.append(("observe", {"ticket": key, "label": visit % 2}))
+                    calls.append(("predict", {"row": features(visit), "key": key}))
+                    calls.append(("observe", {"ticket": key, "answer": visit % 2}))
                 model.many(calls)
 
         work()
@@ -222,10 +222,10 @@ def recovery() -> list[Result]:
                 calls: list[tuple[str, dict[str, Any]]] = []
                 for visit in range(begin, begin + 1000):
                     key = f"click-{visit}"
-                    calls.append(("predict", {"features": features(visit), "key": key}))
+                    calls.append(("predict", {"row": features(visit), "key": key}))
                     late = visit - 500
                     calls.append(
-                        ("observe", {"ticket": f"click-{max(late, 0)}", "label": visit % 2})
+                        ("observe", {"ticket": f"click-{max(late, 0)}", "answer": visit % 2})
                     )
                 model.many(calls)
             events = model.history.events

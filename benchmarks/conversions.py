@@ -132,10 +132,10 @@ def fake_negatives(given: World) -> Floats:
     for t, heard in enumerate(given.heard()):
         ticket, p = model.predict(given.row(t))
         values[t] = p
-        model.observe(ticket, 0.0, (1.0 - p) * (1.0 + p))
+        model.observe(ticket, 0.0, weight=(1.0 - p) * (1.0 + p))
         for i in heard:
             ticket, p = model.predict(given.row(i))
-            model.observe(ticket, 1.0, 1.0 + p)
+            model.observe(ticket, 1.0, weight=1.0 + p)
     return values
 
 

@@ -22,9 +22,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.datasets import flights
 from belated.models.linear import LinearModel, Rows
 from belated.models.linear.features import Hasher
+from benchmarks.flights_of_2013 import build_year
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -113,7 +113,7 @@ def purchases(path: Path, window: float) -> Silent:
     end = float(_END.astype(np.int64))
     taken = {name: np.asarray(column, dtype=object)[order] for name, column in columns.items()}
     return Silent(
-        rows=Hasher(BITS).table(taken, nan="skip"),
+        rows=Hasher(BITS).table(taken),
         asked=day[order],
         heard=np.where(again - day <= window, again, np.inf)[order],
         deadline=window,
@@ -125,13 +125,13 @@ def purchases(path: Path, window: float) -> Silent:
 
 def cancellations() -> Silent:
     """Return the flights of 2013; silence is a cancellation, for which a day is enough."""
-    log = flights(year=True)
+    log = build_year()
     scale = np.timedelta64(1, "D").astype("timedelta64[ns]").astype(np.float64)
     asked = log.predicted_at.astype(np.int64) / scale
     came = np.where(log.answered, log.observed_at.astype(np.int64) / scale, np.inf)
     names = ("carrier", "origin", "dest", "weekday", "distance", "month", "hour")
     return Silent(
-        rows=Hasher(BITS).table({name: log.features[name] for name in names}, nan="skip"),
+        rows=Hasher(BITS).table({name: log.features[name] for name in names}),
         asked=asked,
         heard=np.where(came - asked <= 1.0, came, np.inf),
         deadline=1.0,
@@ -233,9 +233,9 @@ def fake_negatives(given: Silent) -> Floats:
         p = value if quiet == 0.0 else 1.0 - value
         if kind == _PREDICT:
             values[row] = value
-            model.observe(ticket, quiet, max((1.0 - p) * (1.0 + p), 1e-6))
+            model.observe(ticket, quiet, weight=max((1.0 - p) * (1.0 + p), 1e-6))
         else:
-            model.observe(ticket, 1.0 - quiet, 1.0 + p)
+            model.observe(ticket, 1.0 - quiet, weight=1.0 + p)
     return values
 
 

@@ -28,7 +28,7 @@ problem = bl.Problem(bl.Ball(2), lipschitz=1.0)
 def lost(**words: Any) -> float:
     """Return what is lost after the change, against the best play from then on."""
     spec = problem.learner("gradient", **words)
-    plays = bl.Learner(spec).run(timeline, costs)[half:]
+    plays = bl.Learner(spec).replay(timeline, costs)[half:]
     return float(np.sum(costs[half:] * plays)) + size * half
 
 

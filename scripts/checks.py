@@ -26,7 +26,7 @@ NO_TESTS = 5
 """What pytest returns when a file has no test of the wanted kind."""
 
 LONG = (
-    "theorems laws rivals skip_curved certificates state_machine capacity linear naive_linear "
+    "theorems conformance laws rivals skip_curved certificates capacity linear naive_linear "
     "naive naive_rivals naive_simplex_rivals components best_action timeline delays bounds sets "
     "deadline excess delayed_vaw later_rivals rivals_arms rivals_promises tight_values live keys "
     "snapshot forged",
@@ -39,7 +39,7 @@ Those of the first line need little but NumPy; what takes seconds to import is i
 LONG_COMPILED = (
     "replay replay_columns replay_save audit_labels docs labels linear taming censoring chooser "
     "evaluate evaluate_asked evaluate_words demo",
-    "laws portfolio forged game theorem_values losses baseline deadline",
+    "conformance laws portfolio forged game theorem_values losses baseline deadline",
     "rivals misuse live capacity delayed_vaw knobs",
 )
 """The same for the compiled pass."""

@@ -709,7 +709,7 @@ def events(rounds: int = ROUNDS, seed: int = 0, *, cancel: bool = True) -> list[
 
 
 def codes(life: Iterable[Event]) -> npt.NDArray[np.int64]:
-    """Return events in the form that ``Learner.run`` takes."""
+    """Return events in the form that ``Learner.replay`` takes."""
     return np.array([t if kind == "predict" else ~t for kind, t in life], dtype=np.int64)
 
 

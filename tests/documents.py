@@ -1,7 +1,8 @@
 """What the pages of the documentation hold, and how their code is run.
 
 A page is run from top to bottom as a reader would: one namespace, which is empty at first, in one
-folder, where the logs lie that a reader is taken to have (:func:`lay_out_logs`).
+folder, where the logs lie that a reader is taken to have (:func:`lay_out_logs`). Examples of the
+README each have a namespace of their own.
 
 * A ``python`` block runs as it stands. A comment behind a ``print`` is what it prints.
 * A line of an ``sh`` block is a command of belated, and runs too.
@@ -69,6 +70,8 @@ def run(page: Path, folder: Path) -> None:
     names: dict[str, Any] = {"__name__": "__main__"}
     with contextlib.chdir(folder):
         for block in blocks(page):
+            if page.name == "README.md":
+                names = {"__name__": "__main__"}
             said = io.StringIO()
             with contextlib.redirect_stdout(said):
                 if block.language == "python":

@@ -53,6 +53,7 @@ MODELS: dict[str, dict[str, Any]] = {
     "poisson": {},
     "quantile": {"wait": None, "l2": 0.1},
 }
+WIDE = 70  # entries: more than a new model has room for
 ROUNDS = 30
 
 
@@ -76,7 +77,7 @@ def _compositions() -> Iterator[Case]:
             return learner.snapshot()
 
         spec = each.spec() if each.has_user_code else None
-        yield Case(name, blob, partial(bl.Learner.restore, spec=spec), live)
+        yield Case(name, blob, partial(bl.Learner.restore, parts=spec), live)
 
 
 def _rivals() -> Iterator[Case]:
@@ -101,21 +102,23 @@ def _crowded(life: list[Any]) -> int:
 
 
 def _models() -> Iterator[Case]:
+    def blob(loss: Any, entries: int, **settings: Any) -> bytes:
+        model = bl.LinearModel(loss, **settings)
+        draw = random.Random(3)
+        for kind, ticket in compositions.events(ROUNDS, seed=4):
+            if kind == "predict":
+                model.predict(_row(draw, entries))
+            elif kind == "cancel":
+                model.cancel(ticket)
+            else:
+                model.observe(ticket, float(draw.random() < 0.4))
+        return model.snapshot()
+
     for loss, settings in MODELS.items():
-
-        def blob(loss: Any = loss, settings: Any = settings) -> bytes:
-            model = bl.LinearModel(loss, bits=5, **settings)
-            draw = random.Random(3)
-            for kind, ticket in compositions.events(ROUNDS, seed=4):
-                if kind == "predict":
-                    model.predict(_row(draw))
-                elif kind == "cancel":
-                    model.cancel(ticket)
-                else:
-                    model.observe(ticket, float(draw.random() < 0.4))
-            return model.snapshot()
-
-        yield Case(f"{loss} model", blob, bl.LinearModel.restore, live_model)
+        made = partial(blob, loss, 3, bits=5, **settings)
+        yield Case(f"{loss} model", made, bl.LinearModel.restore, live_model)
+    wide = partial(blob, "squared", WIDE, bits=7)
+    yield Case("model with wide rows", wide, bl.LinearModel.restore, live_model)
 
 
 def _around() -> Iterator[Case]:
@@ -135,7 +138,7 @@ def _around() -> Iterator[Case]:
     def knobs(**settings: Any) -> bytes:
         made = bl.Knobs({"a": (0, 1), "b": bl.ranges.Int(0, 4)}, **settings)
         times: dict[str, Any] = {"at": 5.0} if "deadline" in settings else {}
-        _live_once(made, lambda _: made.predict(f"k{made.rounds}", **times))
+        _live_once(made, lambda _: made.predict(key=f"k{made.rounds}", **times))
         return made.snapshot()
 
     yield Case("intervals", intervals, bl.Intervals.restore, live_intervals)
@@ -156,8 +159,8 @@ def _live_once(made: Any, begin: Callable[[random.Random], Any]) -> None:
             made.observe(ticket, draw.random())
 
 
-def _row(draw: random.Random) -> tuple[list[int], list[float]]:
-    places = sorted(draw.sample(range(32), 3))
+def _row(draw: random.Random, entries: int = 3) -> tuple[list[int], list[float]]:
+    places = sorted(draw.sample(range(max(32, entries)), entries))
     return places, [draw.uniform(-2.0, 2.0) for _ in places]
 
 

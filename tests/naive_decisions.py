@@ -68,14 +68,12 @@ class NaiveChooser:
         return math.sqrt(sum(h * (r - mean) ** 2 for r, h in known) / total)
 
     def probabilities(self, context: Row, actions: dict[str, Row]) -> list[float]:
-        """Return what every action is worth, by asking a copy of the model.
+        """Return what every action is worth.
 
         A tenth of it all is for actions with fewer than 10 answers and 100 choices.
         """
-        scores = []
-        for action in actions.values():
-            model = copy.deepcopy(self.model)
-            scores.append(model.predict(row_of(context, action, self.bits), None, None)[1])
+        rows = [row_of(context, action, self.bits) for action in actions.values()]
+        scores = [self.score(row) for row in rows]
         p = weighed(scores, self.spread(), self.rounds)
         new = [self.answers[a] < 10 and self.choices[a] < 100 for a in actions]
         if not any(new):
@@ -83,6 +81,21 @@ class NaiveChooser:
         return [
             0.9 * q + (0.1 / sum(new) if fresh else 0.0) for q, fresh in zip(p, new, strict=True)
         ]
+
+    def score(self, row: Row) -> float:
+        """Return what a copy of the model predicts of a row.
+
+        Every entry has a copy of its coordinate, so that one which occurs twice is standardised by
+        what was seen before this row both times.
+        """
+        model = copy.deepcopy(self.model)
+        model.learn()
+        copies = []
+        for place, (i, value) in enumerate(row):
+            copies.append((-2 - place, value))
+            if i in model.coordinates:
+                model.coordinates[-2 - place] = copy.deepcopy(model.coordinates[i])
+        return model.predict(copies, None, None)[1]
 
     def take(self, context: Row, name: str, action: Row) -> int:
         """Open a ticket for an action."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import dataclass, field
 from typing import Any
@@ -68,12 +67,6 @@ class NaiveThreshold:
         high = max((1.0 - alpha) * least, level / floor) + (1.0 - alpha) * (waiting + above)
         low = -max(alpha * least, max(self.forecasts, default=0.0) / floor) - alpha * waiting
         return low, high
-
-    def worst(self, length: int) -> int | None:
-        """Return the most misses of so many arrivals in a row."""
-        counted = self.counted(len(self.arrivals))
-        sums = [0, *itertools.accumulate(int(missed) for _, _, _, missed in counted)]
-        return max((b - a for a, b in zip(sums, sums[length:], strict=False)), default=None)
 
 
 class NaiveIntervals:

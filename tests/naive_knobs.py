@@ -10,8 +10,8 @@ import numpy as np
 
 from belated.arrays import Floats
 
-WINDOWS = (math.inf, 1000.0, 200.0)
-SHARES = (0.95, 0.03, 0.02)
+WINDOWS = (math.inf, 200.0)
+SHARES = (0.95, 0.05)
 LEVELS = (math.inf, 0.05)
 LEVEL_SHARES = (0.6, 0.4)
 
@@ -162,17 +162,16 @@ class NaiveKnobs:
         of_level = 1.0 + 1.0 / (len(answer.before) + level)
         far = (3.0 + 0.5 * math.sqrt(n)) * math.sqrt(self.sets[lead // 2].noise * of_level)
         answer.y = min(max(y, means[lead] - far), means[lead] + far)
-        self.weigh(answer.y - np.array(means), np.array(variances), n, len(answer.before))
+        self.weigh(answer.y - np.array(means), np.array(variances), n)
         self.learned.append(answer)
         self.spread = max(1.0, float(np.var([each.y for each in self.learned])))
         for each in self.sets:
             each.since += 1
 
-    def weigh(self, e: Floats, v: Floats, n: int, company: int) -> None:
+    def weigh(self, e: Floats, v: Floats, n: int) -> None:
         """Multiply weights by the densities of Student's distribution, and share."""
         noise = np.repeat([each.noise for each in self.sets], 2)
         levels = -0.5 * np.log(v * noise) - 3.5 * np.log(1.0 + e * e / (6.0 * v * noise))
-        levels = levels * (company + 0.25) / (company + 1.0)
         levels = levels + np.log([model.weight for model in self.models])
         for i, each in enumerate(self.sets):
             lead = 2 * i + int(np.argmax([model.weight for model in each.models]))

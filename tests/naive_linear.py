@@ -334,66 +334,36 @@ class Mixture:
 
 @dataclass
 class Correction:
-    """What is shown for a prediction, while some tickets have no label yet.
+    """What is shown for a probability, while some tickets have no label yet.
 
     Labels and open tickets are sorted by age into ``AGES``, and counted as Kaplan and Meier do:
     ``share[a]`` of all tickets get their label at the age a. The rest, the tail, is unknown.
     """
 
-    loss: Loss
     offset: float = 0.0
     shrinkage: float = 1.0
 
-    def shown(self, p: float, labels: Labels) -> float:
+    def shown(self, p: float) -> float:
         """Return what is shown for a prediction, before the link."""
-        if self.loss in ANSWERS:
-            return self.offset + self.shrinkage * (p - self.offset)
-        if self.offset == 0.0:
-            return p
-        return clip(
-            p + self.offset,
-            min(labels.clipped(self.loss, -math.inf), 0.0),
-            max(labels.clipped(self.loss, math.inf), 0.0),
-        )
+        return self.offset + self.shrinkage * (p - self.offset)
 
     def update(
         self,
         tickets: int,
         labelled: list[tuple[int, float]],
         pending: list[int],
-        labels: Labels,
         earlier: list[float | None],
     ) -> None:
-        """Use ages and residuals of labels, and the ages of open tickets, since the first label.
+        """Use ages of labels, and the ages of open tickets, since the first label.
 
-        ``earlier`` has what labels of older tickets say, or None where there is none.
+        ``earlier`` has the labels of older tickets, or None where there is none.
         """
         if not labelled:
             return
         share = shares([age for age, _ in labelled], pending)
         says = {a: [r for age, r in labelled if age_group(age) == a] for a in share}
-        mean = sum(share[a] * sum(says[a]) / len(says[a]) for a in share)
-        if self.loss in ANSWERS:
-            tail = 1.0 - sum(share.values())
-            self._update_answers(tickets, labelled, mean, tail, earlier)
-            return
-        n, o = len(labelled), len(pending)
-        above = sum(r for _, r in labelled) / n
-        self.offset = o / (n + o) * (mean / sum(share.values()) - above)
-        if self.loss in ("absolute", "quantile"):
-            self.offset *= 1.25 * labels.scale(self.loss)
-        if self.loss == "poisson":
-            times = 1.0 + self.offset / labels.mean if labels.mean > 0.0 else 1.0
-            self.offset = math.log(clip(times, 0.25, 4.0))
-
-    def _update_answers(
-        self,
-        tickets: int,
-        labelled: list[tuple[int, float]],
-        yes: float,
-        tail: float,
-        earlier: list[float | None],
-    ) -> None:
+        yes = sum(share[a] * sum(says[a]) / len(says[a]) for a in share)
+        tail = 1.0 - sum(share.values())
         older = [y for y in earlier if y is not None]
         answers = older + [y for _, y in labelled]
         running = (sum(answers) + 0.5) / (len(answers) + 1)
@@ -410,8 +380,6 @@ class Correction:
         tail_yes = (tail * sum(late) + 2.0 * assumed) / (len(late) + 2)
         p = ((yes + tail_yes) * len(answers) + 0.5) / (len(answers) + 1)
         self.offset = math.log(p / (1.0 - p))
-        if self.loss == "hinge":
-            self.offset = clip(self.offset, -1.0, 1.0)
         b = 0.5 + min(sum(y == which for _, y in labelled) for which in (0.0, 1.0))
         d = depends * tickets * abs(tail_yes - tail * running)
         self.shrinkage = b / (b + d)
@@ -512,9 +480,10 @@ class NaiveLinear:
     a ticket is closed before the next prediction once n predictions followed its own. None: never.
     If ``max_open`` are open, the oldest is closed before the next prediction.
 
-    What is shown is corrected for open tickets: see ``Correction``. The correction is computed
-    after a prediction, first when 8 tickets were issued since the first label, then after as many
-    as a 16th of the tickets since, but no fewer than 8. It is removed when no ticket is open.
+    With logistic loss, what is shown is corrected for open tickets: see ``Correction``. It is
+    computed after a prediction, first when 8 tickets were issued since the first label, then after
+    as many as a 16th of the tickets since, but no fewer than 8. It is removed when no ticket is
+    open.
 
     ``silence`` is a label that is learned at once, and corrected by later labels; after 50
     corrections experts are weighed anew, by later tickets. With logistic loss, corrections that are
@@ -575,17 +544,16 @@ class NaiveLinear:
         self.ages: list[int] = []
         self.limit: int | None = None
         self.clock = -math.inf
-        self.correction = Correction(loss)
+        self.correction = Correction()
         self.pending: PendingPositives | None = None
         if silence is not None and loss == "logistic":
             self.pending = PendingPositives(silence)
         self.since: int | None = None  # the first ticket after the first label
-        self.labelled: list[tuple[int, float]] = []  # age and residual, of tickets since
-        self.earlier: list[float] = []  # residuals of others
+        self.labelled: list[tuple[int, float]] = []  # age and label, of tickets since
+        self.earlier: list[float] = []  # labels of others
         self.next_update = math.inf
         self.corrected = 0
         self.charged = 0  # the first ticket that experts are weighed by
-        self.ages_of: dict[float, list[int]] = {}
 
     # --- predict ---
 
@@ -608,7 +576,7 @@ class NaiveLinear:
         due = self.clock + (self.deadline if span is None else span)
         self.open[ticket] = OpenTicket(standard, said, issued, due)
         shown = self.loss.together(self.mixture.v, said, issued)
-        shown = self.correction.shown(shown, self.labels)
+        shown = self.correction.shown(shown)
         self.open[ticket].shown = shown
         if self.pending is not None and self.predictions >= self.next_update:
             self.pending.update(self.predictions, len(self.open))
@@ -630,7 +598,7 @@ class NaiveLinear:
         earlier: list[float | None] = [*self.earlier]
         earlier += [None for ticket in unlabelled if ticket < self.since]
         tickets = self.predictions - self.since
-        self.correction.update(tickets, self.labelled, pending, self.labels, earlier)
+        self.correction.update(tickets, self.labelled, pending, earlier)
         self.next_update = self.predictions + max(tickets // 16, 8)
 
     def tick(self, at: float) -> None:
@@ -725,7 +693,6 @@ class NaiveLinear:
 
     def _told(self, ticket: int, label: float, weight: float, *, is_last: bool) -> bool:
         self.ages.append(self.predictions - ticket - 1)
-        self.ages_of.setdefault(label, []).append(self.ages[-1])
         if ticket in self.given_up:
             self.given_up.remove(ticket)
             return False
@@ -738,7 +705,8 @@ class NaiveLinear:
         self.tamed += learned != label
         if old is None:
             self.first.append((ticket, is_last))
-            self._record_age(ticket, learned)
+            if self.loss.kind == "logistic":
+                self._record_age(ticket, label)
             often = self.relative_weight(ticket) if is_last else 1.0
             self.took.append(self.ages[-1])
             self._first_label(ticket, label, learned, weight, often)
@@ -771,10 +739,7 @@ class NaiveLinear:
         for i, c in self.coordinates.items():
             self.coordinates[i] = Coordinate(c.narrow, c.count, c.mean, c.variance)
         self.mixture = Mixture()
-        self.correction = Correction(self.loss.kind)
-        self.labelled, self.earlier = [], []
-        self.since = self.charged = self.predictions
-        self.next_update = self.predictions + 8
+        self.charged = self.predictions
 
     def learnable(self, ticket: int, label: float) -> float:
         """Return what is to be learned of a label, by what was learned of all other tickets."""
@@ -793,13 +758,10 @@ class NaiveLinear:
         if self.since is None:
             self.since = self.predictions
             self.next_update = self.predictions + 8
-        residual = float(label > 0.0)
-        if self.loss.kind not in ANSWERS:
-            residual = -self.loss.slope(self.open[ticket].issued, label)
         if ticket >= self.since:
-            self.labelled.append((self.predictions - ticket - 1, residual))
+            self.labelled.append((self.predictions - ticket - 1, label))
         else:
-            self.earlier.append(residual)
+            self.earlier.append(label)
 
     def relative_weight(self, ticket: int) -> float:
         """Count a label more than once that only the oldest tickets can have by now."""

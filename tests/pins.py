@@ -155,7 +155,7 @@ def _of_composition(each: Composition) -> Iterator[Pin]:
     if each.answer != "function":
         batch = each.learner()
         codes = compositions.codes(compositions.events(cancel=False))
-        yield "batch", digest(batch.run(codes, answers), _report(batch.report()))
+        yield "batch", digest(batch.replay(codes, answers), _report(batch.report()))
 
 
 def of_certificates() -> Iterator[Pin]:
@@ -220,7 +220,7 @@ def _of_rival(case: RivalCase) -> Iterator[Pin]:
     if case.answer != "function":
         batch = bl.Learner(case.spec, rival_laws.SEED)
         codes = rival_laws.codes(rival_laws.life(case, cancel=False))
-        yield "batch", digest(batch.run(codes, answers.rows), _report(batch.report()))
+        yield "batch", digest(batch.replay(codes, answers.rows), _report(batch.report()))
     yield "guarantee", digest(*_guarantees(case))
 
 
@@ -563,7 +563,9 @@ def _live(model: bl.LinearModel, life: Iterable[compositions.Event], loss: str) 
         elif kind == "cancel":
             model.cancel(ticket)
         else:
-            seen.append(model.observe(ticket, float(labels[ticket]), 0.5 + 0.25 * (ticket % 4)))
+            seen.append(
+                model.observe(ticket, float(labels[ticket]), weight=0.5 + 0.25 * (ticket % 4))
+            )
     return seen
 
 
@@ -604,9 +606,9 @@ def _of_batches(loss: str) -> Iterator[Pin]:
     model = bl.LinearModel(cast(Any, loss), bits=8)
     tickets, values = model.predict_many(sparse)
     order = tickets[::-1][5:]
-    used = model.observe_many(order, labels[order], 0.5 + labels[order] ** 2)
+    used = model.observe_many(order, labels[order], weights=0.5 + labels[order] ** 2)
     again = model.predict_many(dense)
-    more = model.predict_many([_features(t) for t in range(6)])
+    more = model.predict_many(model.hasher.rows([_features(t) for t in range(6)]))
     found = [tickets, values, used, again, more, model.losses(values, labels)]
     yield "many", digest(found, _report(model.report()))
     timeline = bl.delays.lost(bl.delays.uniform(LINEAR_ROUNDS, 0, 7, seed=5), 0.2, seed=5)
@@ -687,7 +689,7 @@ def of_knobs() -> Iterator[Pin]:
             for kind, ticket in compositions.events(LINEAR_ROUNDS, seed=4):
                 if kind == "predict":
                     context = {"a": ticket % 40} if "context" in settings else None
-                    seen.append(list(knobs.predict(context=context).setting.values()))
+                    seen.append(list(knobs.predict(context).setting.values()))
                 elif kind == "cancel":
                     knobs.cancel(ticket)
                 else:

@@ -34,6 +34,13 @@ def timelines(case: RivalCase, rounds: int, seed: int = 0) -> dict[str, bl.Timel
     return {**patterns, "often lost": often}
 
 
+def total(spec: Rival, timeline: bl.Timeline) -> float:
+    """Return the bound as one number."""
+    bound = spec.bound(timeline)
+    assert bound is not None
+    return bound.total
+
+
 # --- Losses --------------------------------------------------------------------------------------
 
 

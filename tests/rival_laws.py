@@ -246,7 +246,7 @@ def _delays(draw: random.Random, rounds: int) -> Iterable[int]:
 
 
 def codes(events: Iterable[Event]) -> npt.NDArray[np.int64]:
-    """Return events in the form that ``Learner.run`` takes."""
+    """Return events in the form that ``Learner.replay`` takes."""
     return np.array([t if kind == "predict" else ~t for kind, t in events], dtype=np.int64)
 
 
@@ -281,7 +281,7 @@ def digest(case: RivalCase) -> str:
     if case in CHOSEN or case.answer == "function":
         plays = np.array(follow(fast, life(case), given.fast).plays)
     else:
-        plays = fast.run(codes(life(case, cancel=False)), given.rows)
+        plays = fast.replay(codes(life(case, cancel=False)), given.rows)
     return hashlib.sha256(plays.tobytes() + fast.snapshot()).hexdigest()
 
 

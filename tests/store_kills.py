@@ -20,11 +20,9 @@ from typing import Any
 
 import belated as bl
 from belated.store.events import (
-    OBSERVE,
-    OBSERVE_MANY,
     PREDICT,
-    PREDICT_MANY,
     decoded,
+    key_of,
     opened_row,
 )
 from belated.store.recovery import recovered
@@ -86,14 +84,7 @@ def logged(store: Any, about: Any, first: int) -> list[str]:
     found = []
     for row in store._database.rows(about.number, first):
         for event in decoded([opened_row(row)]):
-            if event[0] == PREDICT:
-                found.append(f"p {event[2]}")
-            elif event[0] == OBSERVE:
-                found.append(f"o {event[3]}")
-            elif event[0] == PREDICT_MANY:
-                found += [f"p {key}" for key in event[3]]
-            elif event[0] == OBSERVE_MANY:
-                found += [f"o {key}" for key in event[5]]
+            found.append(f"{'p' if event[0] == PREDICT else 'o'} {key_of(event)}")
     return found
 
 

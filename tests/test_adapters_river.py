@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import pickle
-import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -82,7 +81,7 @@ def test_prediction_changes_nothing_and_learning_is_predict_then_observe() -> No
         ticket, issued = plain.predict(x)
         assert value == issued
         model.learn_one(x, y, w=2.0)
-        plain.observe(ticket, y, 2.0)
+        plain.observe(ticket, y, weight=2.0)
     assert model.linear.snapshot() == plain.snapshot()
     assert model.linear.open == 0
 
@@ -124,7 +123,7 @@ def test_probabilities_with_keys_and_weights() -> None:
         if y is None:
             forecasts[i] = plain.predict(x)
         else:
-            plain.observe(forecasts[i].ticket, float(y), extra["w"])
+            plain.observe(forecasts[i].ticket, float(y), weight=extra["w"])
     assert model.linear.snapshot() == plain.snapshot()
     first: dict[Any, Any] = rows[0][0]
     probability = plain.peek(first)
@@ -193,14 +192,6 @@ def test_a_label_that_was_given_up_on_is_dropped() -> None:
     assert (report.observed, report.skipped, report.late) == (0, 2, 1)
 
 
-def test_names_that_are_no_strings() -> None:
-    by_number, by_name = LinearRegressor(bits=8), LinearRegressor(bits=8)
-    for x, y in numbers(50):
-        by_number.learn_one({0: x["a"], ("b", 1): x["place"]}, y)
-        by_name.learn_one({"0": x["a"], "('b', 1)": x["place"]}, y)
-    assert by_number.linear.snapshot() == by_name.linear.snapshot()
-
-
 def test_strings_and_texts_from_transformers() -> None:
     model = feature_extraction.BagOfWords() | LinearClassifier(bits=12)
     for _ in range(20):
@@ -229,31 +220,11 @@ def test_bad_labels_and_keys_change_no_ticket() -> None:
         model.learn_one({"a": 1.0}, 1.0, key="1")
 
 
-@pytest.mark.parametrize("label", ["spam", 2, -1, None, float("nan")])
-def test_classes_are_two(label: Any) -> None:
-    with pytest.raises(bl.BadFeedback, match="labels must be False or True"):
-        LinearClassifier(bits=4).learn_one({"a": 1.0}, label)
-
-
 def test_losses_for_classes_are_refused() -> None:
     with pytest.raises(bl.SpecError, match="'logistic' is a loss for classes"):
         LinearRegressor("logistic")  # type: ignore[arg-type]
     with pytest.raises(bl.SpecError, match="loss must be one of"):
         LinearRegressor("cubic")  # type: ignore[arg-type]
-
-
-def test_copies_go_on_alike() -> None:
-    model = LinearRegressor(bits=8)
-    rows = numbers(60)
-    for key, (x, _) in enumerate(rows[:30]):
-        model.predict_one(x, key=f"{key}")
-    twins = [pickle.loads(pickle.dumps(model)), copy.deepcopy(model)]
-    for each in (model, *twins):
-        for key, (x, y) in enumerate(rows[:30]):
-            each.learn_one(x, y, key=f"{key}")
-    assert {each.linear.snapshot() for each in (model, *twins)} == {model.linear.snapshot()}
-    assert model.clone().linear.rounds == 0
-    assert model.clone({"bits": 9}).linear.settings.bits == 9
 
 
 def test_missing_river_says_what_to_install(python: Python) -> None:
@@ -266,12 +237,6 @@ except ImportError as error:
     print(error)
 """
     assert "pip install 'belated[river]'" in python("-c", source)
-
-
-def test_nothing_else_loads_river(python: Python) -> None:
-    source = "import belated.models.linear, belated.adapters, sys; print('river' in sys.modules)"
-    assert python("-c", source).strip() == "False"
-    assert "river" in sys.modules
 
 
 def test_a_data_set_with_classes_is_a_world_of_decisions() -> None:

@@ -268,7 +268,7 @@ def functions(rng: np.random.Generator, use: Use) -> Any:
 def runs(rng: np.random.Generator, use: Use) -> Any:
     domain, rounds = some_set(rng), int(rng.integers(2, 90))
     learner = bl.Learner(bl.FirstOrder(pftrl(domain)))
-    plays = use(learner.run, events(rounds, 1), eighths(rng, rounds, domain.dim))
+    plays = use(learner.replay, events(rounds, 1), eighths(rng, rounds, domain.dim))
     return plays.tobytes(), learner.snapshot()
 
 
@@ -277,7 +277,10 @@ def knobs(rng: np.random.Generator, use: Use) -> Any:
     log = events(rounds, 1)
     times = np.where(np.arange(log.size) < 2, np.nan, np.arange(log.size) * 0.5)
     settings = use(
-        lambda log, costs, at: tuned.run(log, costs, at=at), log, eighths(rng, rounds), times
+        lambda log, costs, at: tuned.replay(None, costs, log, at=at),
+        log,
+        eighths(rng, rounds),
+        times,
     )
     return settings, tuned.snapshot()
 
@@ -320,7 +323,7 @@ def many_rows(rng: np.random.Generator, use: Use) -> Any:
             lambda table: linear.predict_many(table_of(table)), eighths(rng, rows, columns)
         )
         labels, weights = eighths(rng, rows), 1.0 + rng.integers(0, 3, rows)
-        use(linear.observe_many, tickets, labels, weights)
+        use(lambda *told: linear.observe_many(*told[:2], weights=told[2]), tickets, labels, weights)
         said += [found, use(linear.losses, labels, eighths(rng, rows))]
         ends = np.cumsum([0, *rng.integers(1, 6, rows)])
         sparse = ends, rng.integers(0, 256, ends[-1]), eighths(rng, ends[-1])

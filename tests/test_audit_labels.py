@@ -11,20 +11,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from belated import cli
 from belated.audits import Audit, audit
 from belated.audits.labels import MOST, WaitsByLabel, differ
-from belated.audits.words import show
 from belated.datasets import flights
-from belated.errors import LogError
-from belated.logs import Log
-from belated.logs.ranks import ALARM
 from belated.replays import Replay, replay
-
-DAY = 86_400.0
 
 
 def columns(rounds: int = 2000, slower: float = 20.0, seed: int = 0) -> dict[str, Any]:
@@ -87,25 +81,6 @@ def test_a_log_where_lateness_depends_on_the_label() -> None:
     assert data["by_label"][0]["wait"]["median"] == pytest.approx(420.0, rel=0.1)
 
 
-@pytest.mark.parametrize("rounds", [20, 300, 5000])
-def test_chance_does_not_warn(rounds: int) -> None:
-    """Over 300 logs in which waits do not depend on the label, at a level of one in a thousand."""
-    rng = np.random.default_rng(rounds)
-    alarms = 0
-    for _ in range(300):
-        waits = WaitsByLabel()
-        waits.add(rng.integers(4, size=rounds).astype(np.float64), rng.pareto(1.0, rounds))
-        alarms += differ(waits.outcomes())
-    assert alarms <= 3  # more than that has a chance of 3 in 10,000
-    assert ALARM == 0.001
-
-
-@settings(deadline=None, max_examples=20)
-@given(st.integers(0, 1000))
-def test_large_differences_do_warn(seed: int) -> None:
-    assert found_in(columns(200, slower=3.0, seed=seed)).warning
-
-
 def test_a_difference_too_small_to_matter_does_not_warn() -> None:
     rng = np.random.default_rng(0)
     labels = rng.integers(2, size=400_000).astype(np.float64)
@@ -130,19 +105,6 @@ def test_labels_too_many_too_few_or_missing() -> None:
     assert found_in(never).outcomes == ()
     assert audit(flights()).outcomes == ()  # minutes
     assert "wait: median" not in audit(flights()).summary()
-
-
-def test_a_log_in_memory_has_its_target() -> None:
-    data = columns()
-    labels = (data["bought"] == "yes").astype(np.float64)
-    log = Log(data["asked_at"], data["answered_at"], target=labels, unit="s")
-    found = audit(log)
-    assert [outcome.label for outcome in found.outcomes] == ["1", "0"]
-    assert found.warning
-    with pytest.raises(LogError, match="no column 'bought'"):
-        audit(Log(data["asked_at"], data["answered_at"]), target="bought")
-    log = Log(data["asked_at"], data["answered_at"], features={"bought": data["bought"]})
-    assert [each.label for each in audit(log, target="bought").outcomes] == ["yes", "no"]
 
 
 def test_files_in_blocks_and_out_of_order(tmp_path: Path) -> None:
@@ -218,19 +180,6 @@ def test_silence_is_no_label_that_takes_long() -> None:
     found = replayed(data, silence="no", deadline="5h")
     assert found.outcomes == ()
     assert found.warning == ""
-
-
-def test_a_terminal_gets_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("rich")
-    monkeypatch.setenv("COLUMNS", "100")
-    monkeypatch.setenv("TERM", "dumb")
-    monkeypatch.setattr("belated.audits.words.takes_tables", lambda out: True)
-    from io import StringIO
-
-    screen = StringIO()
-    show(found_in(columns()), screen)
-    assert "Lateness depends on the label" in screen.getvalue()
-    assert "wait: median" in screen.getvalue()
 
 
 def test_the_page_and_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -222,20 +222,6 @@ def test_support_is_the_smallest_value(domain: Domain) -> None:
 
 
 @pytest.mark.parametrize("domain", DOMAINS, ids=repr)
-def test_support_of_no_slope(domain: Domain) -> None:
-    x, value = support(domain, np.zeros(domain.dim))
-    assert is_inside(domain, x)
-    assert value == 0.0
-
-
-def test_support_known_values() -> None:
-    assert support(bl.Ball(2, 5.0, [1.0, 1.0]), [3.0, 4.0])[1] == 7.0 - 25.0
-    assert support(bl.Box([0.0, 1.0], [2.0, 5.0]), [-1.0, 2.0])[0].tolist() == [2.0, 1.0]
-    assert support(bl.Simplex(3, floor=0.25), [2.0, 0.0, 1.0])[0].tolist() == [0.25, 0.5, 0.25]
-    assert support(bl.L1Ball(3, 2.0), [1.0, -3.0, 2.0])[0].tolist() == [0.0, 2.0, 0.0]
-
-
-@pytest.mark.parametrize("domain", DOMAINS, ids=repr)
 def test_nearest_is_the_nearest_point(domain: Domain) -> None:
     """x is nearest to a exactly if <a - x, z - x> <= 0 for every z of the set."""
     rng = np.random.default_rng(1)
@@ -244,16 +230,6 @@ def test_nearest_is_the_nearest_point(domain: Domain) -> None:
         x = nearest(domain, a)
         assert is_inside(domain, x)
         assert ((others - x) @ (a - x) <= 1e-9 * (1.0 + np.abs(a - x).max() * 300.0)).all()
-
-
-def test_nearest_in_a_users_set() -> None:
-    assert nearest(HALF_SPACE, [3.0, 0.5]).tolist() == [1.0, 0.5]
-
-
-@pytest.mark.parametrize("vector", [[1.0], [1.0, np.nan], [[1.0, 2.0]]])
-def test_vectors_are_checked(vector: list[Any]) -> None:
-    with pytest.raises(bl.SpecError, match="support: takes 2 finite numbers, got"):
-        support(bl.Ball(2), vector)
 
 
 # --- The solver against known minima -------------------------------------------------------------
@@ -281,15 +257,6 @@ def test_squares_have_their_minimum_at_the_nearest_point(domain: Domain) -> None
     check(found, domain, oracle, least, 1e-14 * max(1.0, least))
     assert found.gap <= 1e-10
     assert found.calls <= 40
-
-
-@pytest.mark.parametrize("domain", DOMAINS, ids=repr)
-def test_linear_functions_need_a_handful_of_calls(domain: Domain) -> None:
-    g = np.random.default_rng(4).normal(size=domain.dim)
-    found = minimise(lambda x: (float(g @ x), g), domain, gap=1e-9)
-    assert found.value - found.gap <= support(domain, g)[1] + 1e-12
-    assert found.gap <= 1e-9
-    assert found.calls <= 6
 
 
 @pytest.mark.parametrize(
@@ -381,14 +348,6 @@ def test_calls_on_long_sums(name: str, dim: int, most: int) -> None:
         found = minimise(oracle, bl.Ball(dim, radius), gap=gap)
         assert found.gap <= gap
         assert found.calls <= most
-
-
-@pytest.mark.parametrize("name", [pytest.param("logistic", marks=pytest.mark.slow), "squared"])
-def test_calls_in_a_hundred_dimensions(name: str) -> None:
-    oracle = family(name, *rows(100, 2_000))
-    found = minimise(oracle, bl.Ball(100, 20.0), gap=1e-9 * 40.0 * 2_000)
-    assert found.gap <= 1e-9 * 40.0 * 2_000
-    assert found.calls <= 60
 
 
 # --- The proof -----------------------------------------------------------------------------------
@@ -506,20 +465,6 @@ def test_place_and_size_of_the_set_do_not_matter() -> None:
 # --- When the search ends ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("name", "calls"), [("absolute", 22), ("hinge", 17), ("logistic", 7), ("squared", 7)]
-)
-def test_a_millionth_of_the_value_is_proven_in_few_calls(name: str, calls: int) -> None:
-    """Far from where rounding begins the count is the same for every way to round the numbers."""
-    oracle = family(name, *rows(4, 300))
-    known = minimise(oracle, bl.Ball(4, 3.0), gap=0.0).value
-    for factor in (1.0, 1.3, 1.9):
-        found = minimise(times(oracle, factor), bl.Ball(4, 3.0), gap=1e-6 * factor * known)
-        assert found.gap <= 1e-6 * factor * known
-        assert found.value / factor - known <= 1e-6 * known
-        assert found.calls <= calls + 1
-
-
 @pytest.mark.parametrize("factor", [1.0, 1.3, 1.9])
 @pytest.mark.parametrize("name", ["absolute", "hinge", "logistic", "squared"])
 def test_a_gap_of_zero_ends_where_rounding_begins(name: str, factor: float) -> None:
@@ -540,35 +485,6 @@ def test_the_limit_is_kept_and_the_gap_told() -> None:
     gaps = [minimise(oracle, bl.Ball(8), gap=1e-9, limit=limit) for limit in (1, 4, 10)]
     assert [found.calls for found in gaps] == [1, 4, 10]
     assert gaps[0].gap > gaps[1].gap > gaps[2].gap > 1e-9
-
-
-def test_a_good_start_saves_calls() -> None:
-    oracle = family("logistic", *rows(6, 500))
-    cold = minimise(oracle, bl.Ball(6, 5.0), gap=1e-7)
-    warm = minimise(oracle, bl.Ball(6, 5.0), gap=1e-7, start=cold.x)
-    assert warm.calls < cold.calls
-    watched, asked = counted(oracle)
-    minimise(watched, bl.Ball(6), gap=1e-7, start=[9.0, 0.0, 0.0, 0.0, 0.0, 0.0])
-    assert asked[0].tolist() == [1.0, 0.0, 0.0, 0.0, 0.0, 0.0]
-
-
-def test_a_start_at_a_flat_minimum_is_the_end() -> None:
-    found = minimise(lambda x: (7.0, np.zeros(3)), bl.Simplex(3), gap=0.0)
-    assert (found.value, found.gap, found.calls) == (7.0, 0.0, 1)
-
-
-def test_a_constant_slope_on_the_simplex_is_flat() -> None:
-    found = minimise(lambda x: (5.0 * float(x.sum()), np.full(3, 5.0)), bl.Simplex(3), gap=0.0)
-    assert (found.gap, found.calls) == (0.0, 1)
-
-
-def test_an_oracle_may_overwrite_its_point() -> None:
-    def oracle(x: Floats) -> tuple[float, npt.ArrayLike]:
-        answer = float(np.abs(x - 0.25).sum()), np.sign(x - 0.25)
-        x[:] = np.nan
-        return answer
-
-    assert minimise(oracle, bl.Box(-1.0, 1.0, dim=3), gap=1e-9).value <= 1e-9
 
 
 # --- What is refused -----------------------------------------------------------------------------
@@ -601,11 +517,6 @@ def test_refused(arguments: dict[str, Any], message: str) -> None:
     given = {"oracle": bowl, "domain": bl.Ball(2), "gap": 1e-9, **arguments}
     with pytest.raises(bl.SpecError, match=message):
         minimise(**given)
-
-
-def test_support_refuses_a_users_set() -> None:
-    with pytest.raises(bl.SpecError, match="is found on Ball, Box, Simplex or L1Ball, where"):
-        support(HALF_SPACE, [1.0, 1.0])
 
 
 @pytest.mark.parametrize("package", ["clarabel", "scipy.sparse"])
@@ -672,15 +583,6 @@ def test_no_action_is_better(loss: Make, source: losses.Source, domain: Domain) 
         assert game.total(x, 200)[0] >= found.loss - found.gap - rounding
 
 
-@pytest.mark.parametrize("domain", THREE, ids=repr)
-@pytest.mark.parametrize("loss", TARGETED)
-def test_default_gap(loss: Make, domain: Domain) -> None:
-    game = loss(losses.Random(3, seed=5))
-    lipschitz = game.constants(domain).lipschitz
-    assert lipschitz is not None
-    assert best_action(game, domain, 200).gap <= 1e-9 * lipschitz * domain.diameter * 200
-
-
 @pytest.mark.parametrize("loss", [*PLAIN, *TARGETED])
 def test_same_as_the_users_own_functions(loss: Make) -> None:
     game, domain = loss(losses.Random(3, seed=6)), bl.Ball(3, 2.0)
@@ -689,12 +591,6 @@ def test_same_as_the_users_own_functions(loss: Make) -> None:
     ours, theirs = best_action(game, domain, 60), best_action(own, domain, 60)
     assert theirs.how == "solver"
     assert theirs.loss == pytest.approx(ours.loss, abs=ours.gap + theirs.gap + 1e-11)
-
-
-def test_only_the_rounds_played_count() -> None:
-    vectors = [[1.0, 0.0], [0.0, 2.0], [100.0, 0.0]]
-    found = best_action(losses.Linear(vectors), bl.Box(-1.0, 1.0, dim=2), 2)
-    assert (found.x.tolist(), found.loss) == ([-1.0, -1.0], -3.0)
 
 
 def test_quadratic_has_the_mean_inside_and_the_nearest_point_outside() -> None:
@@ -715,20 +611,6 @@ def test_squared_from_several_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     free = np.linalg.lstsq(vectors, targets, rcond=None)[0]
     assert np.linalg.norm(free) < 4.0
     assert whole.loss == pytest.approx(game.total(free, 100)[0], rel=1e-9)
-
-
-def test_a_gap_of_ones_own() -> None:
-    game, domain = losses.Absolute(losses.Random(3, seed=8)), bl.Ball(3)
-    rough, fine = (best_action(game, domain, 300, gap=gap) for gap in (1.0, 1e-10))
-    assert fine.gap <= 1e-10 < rough.gap <= 1.0
-    assert -1e-10 <= rough.loss - fine.loss <= rough.gap
-
-
-def test_the_action_is_read_only() -> None:
-    for loss in (losses.Linear, losses.Quadratic, losses.Squared):
-        x = best_action(loss(losses.Random(2)), bl.Ball(2), 10).x
-        with pytest.raises(ValueError, match="read-only"):
-            x[0] = 1.0
 
 
 @pytest.mark.parametrize(

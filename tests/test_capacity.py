@@ -65,7 +65,7 @@ def test_batch_is_live_bit_for_bit(case: Tracked) -> None:
     live = case.learner()
     plays = Drive(case, answers)(live, life).plays
     batch = case.learner()
-    assert batch.run(codes(life), answers).tobytes() == np.array(plays).tobytes()
+    assert batch.replay(codes(life), answers).tobytes() == np.array(plays).tobytes()
     assert batch.snapshot() == live.snapshot()
 
 
@@ -94,28 +94,11 @@ def test_a_game_is_a_life(case: Tracked) -> None:
     plays = run.plays.reshape(rounds, -1, k)
     values = np.einsum("tjk,tk->tj", plays, rows)
     told = rows if case.answer == "gradient" else values
-    again = learner.run(timeline, told)
+    again = learner.replay(timeline, told)
     np.testing.assert_allclose(again.reshape(plays.shape), plays, rtol=1e-12, atol=1e-12)
     if case.answer == "gradient":
         assert again.tobytes() == run.plays.tobytes()
     assert run.report == learner.report()
-
-
-@every
-def test_a_restored_learner_goes_on_as_if_nothing_had_happened(case: Tracked) -> None:
-    answers, life = case.answers(), events()
-    whole = case.learner()
-    plays = Drive(case, answers)(whole, life).plays
-    first, begun = case.learner(), Drive(case, answers)
-    for cut, (kind, ticket) in enumerate(life):
-        if cut % 17 == 0:
-            blob = first.snapshot()
-            second = bl.Learner.restore(blob)
-            assert second.snapshot() == blob
-            drive = Drive(case, answers, begun.plays.copy())(second, life[cut:])
-            assert np.array(drive.plays).tobytes() == np.array(plays).tobytes()
-            assert second.snapshot() == whole.snapshot()
-        begun(first, [(kind, ticket)])
 
 
 class Listener:
@@ -148,45 +131,6 @@ def test_user_parts_are_told_weighted_costs() -> None:
             np.testing.assert_allclose(ours.predict().x, theirs.predict().x, atol=1e-12)
             if s >= 5:
                 assert ours.observe(s - 5, COST) == theirs.observe(s - 5, COST)
-
-
-# --- Nothing is lost -----------------------------------------------------------------------------
-
-
-INSIDE = [
-    INNER,
-    bl.FirstOrder(bl.OMD(bl.Box(0.0, 1.0, dim=2), bl.rates.DelayAdaptive(1.0))),
-    bl.FirstOrder(bl.DualAveraging(bl.Ball(2), bl.rates.InverseRoot(0.4, 1.0))),
-    bl.FirstOrder(bl.PFTRL(bl.Ball(2), bl.rates.GradientAdaptive(1.0))),
-    bl.FirstOrder(bl.PFTRL(bl.Ball(2), bl.rates.Table((0.5, 0.25, 0.1), 1.0))),
-    bl.OnePoint(bl.PFTRL(bl.Ball(2), bl.rates.DelayAdaptive(1.0)), 1.0, baseline="mean"),
-    bl.TwoPoint(bl.PFTRL(bl.Ball(2), bl.rates.DelayAdaptive(1.0))),
-]
-
-
-@pytest.mark.parametrize("inner", INSIDE, ids=lambda spec: str(spec)[:40])
-@pytest.mark.parametrize(("tickets", "known"), [(2**31, None), (200, None), (150, 12)])
-def test_it_is_the_learner_inside_as_long_as_nothing_is_lost(
-    inner: Any, tickets: int, known: int | None
-) -> None:
-    """Cancelled tickets too; delays of up to 12 stay below the B = 14.5 of 200 tickets."""
-    rng = np.random.default_rng(4)
-    ours, theirs = bl.Learner(bl.Capacity(inner, tickets, known), 7), bl.Learner(inner, 7)
-    width = {bl.OnePoint: 1}.get(type(inner), 2)
-    due: dict[int, list[int]] = {}
-    for t in range(120):
-        np.testing.assert_array_equal(ours.predict().x, theirs.predict().x)
-        due.setdefault(t + int(rng.integers(0, 12)), []).append(t)
-        for s in due.pop(t, []):
-            if s % 11 == 3:
-                ours.cancel(s)
-                theirs.cancel(s)
-            else:
-                answer = rng.uniform(-0.5, 0.5, width)
-                assert ours.observe(s, answer)
-                assert theirs.observe(s, answer)
-    assert ours.report().skipped == 0
-    assert ours.report().rate == theirs.report().rate
 
 
 # --- What is tracked -----------------------------------------------------------------------------
@@ -241,16 +185,6 @@ def test_which_tickets_are_tracked_is_a_function_of_seed_and_ticket() -> None:
         assert slow.drawn(1, s) * (look - s + 1) <= slow.limit(9, look)
 
 
-def test_coins_keep_their_tickets_until_the_answer_comes() -> None:
-    learner = bl.Learner(bl.Capacity(INNER, 8, 99), 6)
-    for _ in range(5000):
-        learner.predict()
-    first = [s for s in range(5000) if slow.drawn(6, s) <= 0.01][:8]
-    assert tracked(learner) == first
-    assert learner.observe(first[3], COST)
-    assert learner.report().rate == 2.0 / 2.0 / math.sqrt(100.0**2 * (0.5 + 7))
-
-
 # --- What is not tracked -------------------------------------------------------------------------
 
 
@@ -278,34 +212,6 @@ def test_words_about_other_tickets_are_dropped() -> None:
         learner.observe(tracked(learner)[0], [math.nan, 0.0])
 
 
-def test_words_about_other_keys_are_dropped() -> None:
-    learner = bl.Learner(bl.Capacity(INNER, 5), 2)
-    for t in range(300):
-        learner.predict(key=f"order-{t}")
-    again = bl.Learner.restore(learner.snapshot())
-    lost, kept = lost_ticket(learner), tracked(learner)[0]
-    for each in (learner, again):
-        assert each.observe(f"order-{lost}", COST) is False
-        each.cancel(f"order-{lost}")
-        assert each.observe(f"order-{kept}", COST) is True
-    assert learner.snapshot() == again.snapshot()
-    assert len(learner._keys.ticket_of) <= 128
-    with pytest.raises(bl.UnknownTicket):
-        bl.Learner(INNER).observe("order", COST)
-
-
-@pytest.mark.parametrize("name", [None, 5.5, True, b"order", 1 << 63, (3, COST)], ids=repr)
-def test_what_can_be_neither_ticket_nor_key_is_refused(name: Any) -> None:
-    """A name that was never handed out is a mistake, and no ticket that was lost."""
-    learner = bl.Learner(bl.Capacity(INNER, 5), 2)
-    learner.predict(key="order")
-    before = learner.snapshot()
-    for tell in (learner.cancel, lambda name: learner.observe(name, COST)):
-        with pytest.raises(bl.UnknownTicket):
-            tell(name)
-    assert learner.snapshot() == before
-
-
 # --- Snapshots that lie --------------------------------------------------------------------------
 
 
@@ -330,15 +236,6 @@ def test_weights_that_cannot_be_are_refused(known: int | None, field: str, value
     learner._player.check(state)
     with pytest.raises(bl.SnapshotError):
         learner._player.check({**state, field: value})
-
-
-def test_more_tickets_than_the_capacity_are_refused() -> None:
-    many, few = bl.Learner(bl.Capacity(INNER, 30)), bl.Learner(bl.Capacity(INNER, 10))
-    for _ in range(20):
-        many.predict()
-        few.predict()
-    with pytest.raises(bl.SnapshotError, match="more tickets than the capacity"):
-        few._player.check(many._player.state())
 
 
 # --- The theorem ---------------------------------------------------------------------------------
@@ -434,7 +331,7 @@ def test_sums_under_the_root_are_what_the_bound_says_on_average(
     sums = []
     for seed in range(seeds):
         learner = bl.Learner(bl.Capacity(INNER, tickets, known), seed)
-        learner.run(timeline, answers, keep=False)
+        learner.replay(timeline, answers, keep=False)
         table = learner._player.tickets
         sums.append([table.weighted_arrivals, table.weighted_backlogs])
     mean, spread = np.mean(sums, axis=0), np.std(sums, axis=0) / math.sqrt(seeds)
@@ -550,10 +447,3 @@ REFUSED: list[tuple[Any, str]] = [
 def test_what_cannot_be_is_refused_in_words(make: Any, why: str) -> None:
     with pytest.raises(bl.SpecError, match=why):
         make()
-
-
-def test_json_and_repr() -> None:
-    for spec in (bl.Capacity(INNER, 5), bl.Capacity(INNER, 5, 9)):
-        assert bl.from_json(spec.to_json()) == spec
-    assert repr(bl.Capacity(INNER, 5)).endswith(", tickets=5)")
-    assert repr(bl.Capacity(INNER, 5, backlog=9)).endswith(", tickets=5, backlog=9)")

@@ -197,7 +197,7 @@ def test_exhaustive(kind: type[bl.PFTRL | bl.OMD | bl.Leader], skip: bool) -> No
         for signs in all_signs(len(delays)):
             costs = G * signs
             learner = bl.Learner(spec)
-            plays = learner.run(happening, costs)
+            plays = learner.replay(happening, costs)
             regret = surrogate_regret(ball, list(plays), list(costs), G)
             found = allowed(base, learner._player, G)
             assert found is not None

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-import belated
 from belated import cli
 from belated.errors import BelatedError
 
@@ -48,11 +47,6 @@ def test_help_names_every_command() -> None:
         assert re.search(rf"^\s+{command}\s+\S", done.stdout, re.MULTILINE)
 
 
-def test_version() -> None:
-    done = run("--version")
-    assert (done.returncode, done.stdout) == (0, f"belated {belated.__version__}\n")
-
-
 @pytest.mark.parametrize(
     "arguments",
     [[], ["nonsense"], ["demo", "--seed", "-1"], ["demo", "--seed", "x"], ["completion", "--fast"]],
@@ -62,19 +56,6 @@ def test_wrong_usage_exits_with_2(arguments: list[str], capsys: pytest.CaptureFi
         cli.main(arguments)
     assert caught.value.code == 2
     assert "usage: belated" in capsys.readouterr().err
-
-
-def test_help_does_not_load_numpy() -> None:
-    script = (
-        "import sys\n"
-        "from belated.cli import main\n"
-        "try: main(['demo', '--help'])\n"
-        "except SystemExit as stop: assert stop.code == 0\n"
-        "heavy = {'numpy', 'matplotlib'} & set(sys.modules)\n"
-        "sys.exit(f'loaded {heavy}' if heavy else 0)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_our_errors_are_one_line(tmp_path: Path) -> None:

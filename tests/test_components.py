@@ -271,22 +271,6 @@ def _objective(
     return gradient, naive.pftrl_argmin(costs, points, etas, slow.domain)
 
 
-def test_pftrl_is_mirror_descent_while_inside() -> None:
-    rate = bl.rates.DelayAdaptive(1.0)
-    learners = [
-        bl.Learner(bl.FirstOrder(base(bl.Ball(3, 100.0), rate))) for base in (bl.PFTRL, bl.OMD)
-    ]
-    rng = np.random.default_rng(5)
-    for t in range(40):
-        plays = [learner.predict().x for learner in learners]
-        assert plays[0].tobytes() == plays[1].tobytes()
-        assert np.linalg.norm(plays[0]) < 100.0
-        cost = 0.01 * rng.standard_normal(3)
-        for learner in learners:
-            learner.observe(t, cost)
-    assert plays[0].any()
-
-
 # --- Schedules -----------------------------------------------------------------------------------
 
 KINDS: tuple[Kind, Kind] = ("predict", "observe")
@@ -348,7 +332,7 @@ def test_every_composition_in_a_long_life(composition: Composition) -> None:
         short = [event for event in life if event[0] != "cancel"]
         again, live = composition.learner(), composition.learner()
         Drive(composition, answers)(live, short)
-        again.run(codes(short), answers, keep=False)
+        again.replay(codes(short), answers, keep=False)
         assert again.snapshot() == live.snapshot()
 
 
@@ -364,13 +348,6 @@ def test_a_huge_step_stays_in_the_set(name: str, size: float) -> None:
         for count in (1, 2):
             v[:count] = sign * size
             assert slow.violation(domain.project(v)) <= 1e-12
-
-
-def test_a_huge_answer_leaves_the_play_in_the_set() -> None:
-    learner = bl.Learner(bl.FirstOrder(bl.OMD(bl.Simplex(3), bl.rates.StronglyConvex(1.0))))
-    learner.predict()
-    learner.observe(0, [-1e17, 0.0, 0.0])
-    np.testing.assert_allclose(learner.predict().x, [1.0, 0.0, 0.0], atol=1e-12)
 
 
 class BoxWalker:
@@ -422,19 +399,3 @@ def test_events_at_the_edges() -> None:
     assert (full.report().skipped, full.report().cancelled) == (skipped, 0)
     with pytest.raises(bl.AlreadyObserved):
         full.cancel(0)
-
-
-def test_refusals_of_a_run() -> None:
-    composition = COMPOSITIONS["one-omd-box-constant-convex-2"]
-    learner = composition.learner()
-    answers = composition.answers(2)
-    for bad in ([1], [0, 0], [0, ~1], [0, ~0, ~0], [0, 1, 2, ~2], [~0]):
-        before = learner.snapshot()
-        with pytest.raises(bl.BelatedError, match="run: event"):
-            learner.run(bad, answers)
-        assert learner.snapshot() == before
-    strict = composition.learner(strict=True)
-    with pytest.raises(bl.BadFeedback, match="bound"):
-        strict.run([0, ~0], [[100.0]])
-    with pytest.raises(bl.BadFeedback, match="finite"):
-        strict.run([0, ~0], [[math.nan]])

@@ -64,14 +64,10 @@ def test_who_loses_least() -> None:
         *(row("Ours", 4.0, loss="absolute"), row("D-FTBL", 3.0, loss="absolute")),
     ]
     first = Table1().sections(rows)[0]
-    assert first.says == (
-        "With linear losses ours had the least regret in 1 of 2 games, and in the others 2.2 times "
-        "that of the best rival (GOLD). With absolute losses ours had the least regret in 0 of 1 "
-        "games, and in the others 1.33 times that of the best rival (D-FTBL)."
-    )
+    assert first.says.startswith("Ours had the least regret in 1 of 2 with linear losses, 0 of 1")
     assert first.table is not None
-    assert [line[:6] for line in first.table.rows] == [
-        ("linear", 2, "none", 10.0, "GOLD", "a = 0"),
-        ("linear", 8, "none", 22.0, "GOLD", "a = 0"),
-        ("absolute", 2, "none", 4.0, "D-FTBL", "T, d_max"),
-    ]
+    assert first.table.rows == (
+        ("linear", 2, "none", 10.0, "GOLD", "a = 0", 12.0, 10.0 / 12.0),
+        ("linear", 8, "none", 22.0, "GOLD", "a = 0", 10.0, 2.2),
+        ("absolute", 2, "none", 4.0, "D-FTBL", "T, d_max", 3.0, 4.0 / 3.0),
+    )

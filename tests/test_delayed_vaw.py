@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import math
-import pickle
 import random
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,8 +15,7 @@ from hypothesis import strategies as st
 import belated as bl
 import sealing
 from belated import delays
-from belated.errors import AlreadyObserved, BadFeatures, BadFeedback, SnapshotError, SpecError
-from belated.errors import UnknownTicket as Unknown
+from belated.errors import BadFeedback, SnapshotError, SpecError
 from belated.research.rivals import DelayedVAW
 from conftest import Python
 from naive_later_rivals import NaiveDelayedVAW
@@ -160,28 +156,6 @@ def batch(model: DelayedVAW, rows: Array, labels: Array) -> Array:
     return model.replay(rows, labels, timeline)
 
 
-def test_a_replay_is_the_same_as_event_by_event() -> None:
-    rows, labels = log(90, 3, 7)
-    live, whole = DelayedVAW(3, **TOLD), DelayedVAW(3, **TOLD)
-    events = [event for event in life(90, 7) if event[0] != "cancel"]
-    values = follow(live, events, rows, labels)
-    codes = [t if verb == "predict" else ~t for verb, t in events]
-    assert whole.replay(rows, labels, codes).tolist() == values
-    assert whole.snapshot() == live.snapshot()
-    more = whole.replay(rows[:5], labels[:5], np.arange(90, 95))
-    assert more.shape == (5,)
-    assert whole.rounds == 95
-
-
-def test_more_open_tickets_than_the_table_has_room_for() -> None:
-    rows, labels = log(300, 2, 3)
-    model = DelayedVAW(2, **TOLD)
-    model.replay(rows, labels, np.arange(300))
-    assert model.open == 300
-    assert model.observe(17, 0.3)
-    assert DelayedVAW.restore(model.snapshot()).open == 299
-
-
 @pytest.mark.compiled
 @pytest.mark.needs_compiler
 def test_compiled_is_interpreted_bit_for_bit(python: Python) -> None:
@@ -210,68 +184,6 @@ def lived(seed: int = 0) -> DelayedVAW:
     model = DelayedVAW(3, **TOLD)
     follow(model, life(60, seed), rows, labels)
     return model
-
-
-def test_a_restored_model_goes_on_as_if_nothing_had_happened(tmp_path: Path) -> None:
-    rows, labels = log(60, 3, 1)
-    events = life(60, 1)
-    whole = DelayedVAW(3, **TOLD)
-    values = follow(whole, events, rows, labels)
-    for cut in range(0, len(events), 17):
-        first = DelayedVAW(3, **TOLD)
-        before = follow(first, events[:cut], rows, labels)
-        second = DelayedVAW.restore(first.snapshot())
-        assert before + follow(second, events[cut:], rows, labels) == values
-        assert second.snapshot() == whole.snapshot()
-    whole.save(tmp_path / "model", secret=b"k" * 32)
-    assert DelayedVAW.load(tmp_path / "model", secret=b"k" * 32).snapshot() == whole.snapshot()
-    for twin in (pickle.loads(pickle.dumps(whole)), copy.deepcopy(whole)):
-        assert twin.snapshot() == whole.snapshot()
-    assert whole.fresh().snapshot() == DelayedVAW(3, **TOLD).snapshot()
-    assert repr(whole) == f"<DelayedVAW in 3: 60 rounds, {whole.open} open>"
-
-
-def test_keys_stand_for_tickets() -> None:
-    model = lived()
-    model.predict([1.0, 0.0, 0.0], key="order-1")
-    again = DelayedVAW.restore(model.snapshot())
-    assert again.observe("order-1", 0.5)
-    with pytest.raises(Unknown, match="order-1"):
-        again.cancel("order-1")
-    model.cancel("order-1")
-    with pytest.raises(bl.BelatedError, match="a key is a string"):
-        model.predict([1.0, 0.0, 0.0], key=1.5)  # type: ignore[arg-type]
-
-
-def test_refused_input_changes_nothing() -> None:
-    model = lived()
-    ticket = model.predict([0.1, 0.2, 0.3]).ticket
-    before = model.snapshot()
-    for row in ([1.0], [[1.0, 2.0, 3.0]], [math.nan, 0.0, 0.0], [1e60, 0.0, 0.0], "abc", None):
-        with pytest.raises(BadFeatures):
-            model.predict(row)  # type: ignore[arg-type]
-    for label in (math.nan, math.inf, 1e60, [1.0, 2.0], "x", None):
-        with pytest.raises(BadFeedback):
-            model.observe(ticket, label)  # type: ignore[arg-type]
-    for wrong in (ticket + 1, -1, 2**70, "x"):
-        with pytest.raises(Unknown):
-            model.observe(wrong, 1.0)
-        with pytest.raises(Unknown):
-            model.cancel(wrong)
-    rows, labels = log(3, 3, 0)
-    late = [ticket + 1, ticket + 2, ~(ticket + 1)]
-    with pytest.raises(BadFeatures, match="row 1"):
-        model.replay([[0.0] * 3, [math.inf] * 3], labels[:2], late)
-    with pytest.raises(BadFeedback, match=f"ticket {ticket + 1}"):
-        model.replay(rows, [math.nan, 0.0, 0.0], late)
-    with pytest.raises(BadFeatures, match="3 columns"):
-        model.replay(rows[:, :2], labels, late)
-    with pytest.raises(Unknown):
-        model.replay(rows, labels, [ticket + 2])
-    assert model.snapshot() == before
-    model.observe(ticket, 0.5)
-    with pytest.raises(AlreadyObserved):
-        model.observe(ticket, 0.5)
 
 
 def test_labels_beyond_the_magnitude_are_counted_or_refused() -> None:

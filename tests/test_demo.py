@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 import sys
 from pathlib import Path
 
@@ -14,23 +13,12 @@ from belated import demo
 from belated.audits import audit
 from belated.datasets import flights
 from belated.demo import story
-from belated.demo.live_rounds import play_live
-from belated.demo.screen import Screen
+from belated.demo.story import Screen, play_live
 from belated.errors import BelatedError
 from belated.replays import Replay
 from belated.replays.command import replay_flights
-from belated.replays.contenders import MEAN, OURS, WAITING
-from belated.replays.words import shown
-from belated.report.terminal import WIDTH
 
 pytestmark = [pytest.mark.compiled, pytest.mark.needs_compiler]
-
-
-class Terminal(io.StringIO):
-    """A text stream that says a person is looking."""
-
-    def isatty(self) -> bool:
-        return True
 
 
 @pytest.fixture(scope="module")
@@ -65,14 +53,6 @@ def test_the_story_has_its_key_facts(told: tuple[str, Path]) -> None:
     assert "storm" not in text  # it came later
 
 
-def test_the_story_is_short_and_plain(told: tuple[str, Path]) -> None:
-    lines = told[0].splitlines()
-    assert 35 <= len(lines) <= 70
-    assert max(len(line) for line in lines if "page.html" not in line) <= 100
-    assert "\x1b" not in told[0]
-    assert told[0].isascii()
-
-
 def test_the_whole_log_has_the_storm() -> None:
     out = io.StringIO()
     story._introduce(Screen(out), flights())
@@ -84,23 +64,6 @@ def test_the_whole_log_has_the_storm() -> None:
 def test_the_verdict_is_that_of_the_audit(told: tuple[str, Path]) -> None:
     verdict = audit(flights().take(slice(0, story.FEW))).verdict
     assert verdict in " ".join(told[0].split())
-
-
-def test_the_table_holds_the_computed_numbers(told: tuple[str, Path], found: Replay) -> None:
-    for name, method in found.methods.items():
-        title = shown(found, name)
-        line = next(row for row in told[0].splitlines() if row.startswith(f"  {title}  "))
-        cells = line[len(title) + 2 :].split()
-        assert float(cells[0].replace(",", "")) == pytest.approx(method.mean_loss, rel=1e-3)
-        assert cells[-2] == f"{method.used:,}"
-    assert found.verdict in " ".join(told[0].split())
-
-
-def test_alternatives_are_described_by_their_numbers(found: Replay) -> None:
-    words = story._alternatives(found)
-    assert f"threw {found.counted - found.methods[WAITING].used:,} labels away" in words
-    gain = 1.0 - found.methods[OURS].mean_loss / found.methods[MEAN].mean_loss
-    assert f"belated is {gain:.1%} below the mean" in words
 
 
 def test_the_page_is_that_of_the_replay(told: tuple[str, Path], found: Replay) -> None:
@@ -123,26 +86,6 @@ def test_live_flights_are_real() -> None:
     assert log.target is not None
     for row in range(cancelled - 3, cancelled):
         assert f"landed, {log.target[row]:+.0f} min" in text
-
-
-def test_colour_is_for_people_who_want_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    def titled(out: io.StringIO) -> str:
-        Screen(out).title("Hello")
-        return out.getvalue()
-
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    assert titled(io.StringIO()) == "\nHello\n"
-    assert titled(Terminal()) == "\n\x1b[1mHello\x1b[0m\n"
-    monkeypatch.setenv("NO_COLOR", "1")
-    assert titled(Terminal()) == "\nHello\n"
-
-
-def test_events_are_wrapped_under_their_text() -> None:
-    out = io.StringIO()
-    Screen(out).event("again", "word " * 40)
-    lines = out.getvalue().splitlines()
-    assert max(map(len, lines)) <= WIDTH
-    assert all(re.match(r" {12}word", line) for line in lines[1:])
 
 
 @pytest.mark.pictures

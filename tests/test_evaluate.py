@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-import re
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -17,15 +15,12 @@ from hypothesis import strategies as st
 import belated as bl
 import naive_evaluation as naive
 from belated.errors import LogError, SpecError
-from belated.evaluations import Evaluation, estimators, overlap, speeds
-from belated.evaluations.asked import Columns
-from belated.evaluations.estimators import Terms, Weighed
-from belated.evaluations.intervals import Estimate, interval, student
-from belated.evaluations.maturity import Ripe, ripe
-from belated.evaluations.moments import moment_in
+from belated.evaluations import Evaluation, estimators, result
+from belated.evaluations.estimators import Estimate, Terms, Weighed, interval, student
+from belated.evaluations.log import Columns, Ripe, moment_in, ripe
 from belated.evaluations.page import page_of
 from belated.evaluations.reading import decisions_of
-from belated.evaluations.words import command, speed_warning
+from belated.evaluations.words import speed_warning
 from belated.report.page import to_html
 
 # What is tested is what stands around the models; compiled, those take no time.
@@ -227,32 +222,6 @@ def test_a_tie_is_called_a_tie() -> None:
     assert lower.verdict.endswith("and none has a higher estimate.")
 
 
-def test_columns_of_the_table_stand_apart(found: Evaluation) -> None:
-    lines = str(found).splitlines()
-    head = next(line for line in lines if line.startswith("policy"))
-    cells = re.split(r"  +", head)
-    assert cells == [
-        "policy",
-        "reward",
-        "95 % interval",
-        "vs logged",
-        f"95 %, all {len(found.given) - 1}",
-        "sample size",
-    ]
-    at = lines.index(head)
-    for line in lines[at + 1 : at + 1 + len(found.policies)]:
-        assert len(re.split(r"  +", line)) in (4, 7)
-
-
-def test_one_of_a_kind_is_one(rows: list[naive.Row]) -> None:
-    log = columns_of(rows)
-    last = max(log["decided_at"])
-    found = bl.evaluate(log, silence=0.0, deadline=last, until=last, chooser=False)
-    assert found.counted == 1
-    assert "; 1 counts, and" in str(found)
-    assert "1 decision:" in repr(found)
-
-
 # ---- intervals ---------------------------------------------------------------------------------
 
 
@@ -288,15 +257,6 @@ def test_intervals_are_wide_where_one_decision_weighs_too_much() -> None:
         assert least < ratio < most
 
 
-@pytest.mark.parametrize("freedom", [32.0, 60.0, 1e4])
-@pytest.mark.parametrize("level", [0.95, 0.99])
-def test_students_quantiles(freedom: float, level: float) -> None:
-    from scipy import stats
-
-    exact = stats.t.ppf(0.5 + level / 2.0, freedom)
-    assert student(level, freedom) == pytest.approx(exact, rel=1e-6)
-
-
 def test_blocks_only_widen(rows: list[naive.Row], found: Evaluation) -> None:
     blocked = bl.evaluate(columns_of(rows), silence=0.0, deadline=20, blocks=8)
     for name in ("uniform", "always blue", "chooser"):
@@ -325,7 +285,7 @@ def test_rewards_that_share_their_fate_are_warned_of() -> None:
     assert one is not None
     assert other is not None
     assert other.high - other.low > 2.0 * (one.high - one.low)
-    assert overlap.likeness(np.ones(1000)) == 1.0
+    assert result.likeness(np.ones(1000)) == 1.0
 
 
 def test_coverage_on_a_few_simulated_logs() -> None:
@@ -402,8 +362,8 @@ def ripe_of(columns: dict[str, list[Any]], deadline: float) -> Ripe:
 def test_actions_that_differ_in_speed_are_warned_of() -> None:
     columns = columns_of(rows_of(2000))
     counted = ripe_of(columns, 60.0)
-    found = speeds.speeds_of(counted.log)
-    ends = speeds.apart(counted.log, found)
+    found = result.speeds_of(counted.log)
+    ends = result.apart(counted.log, found)
     assert ends is not None
     assert [speed.action for speed in ends] == ["blue", "red"]
     assert "rewards of blue come sooner" in speed_warning(*ends, counted)
@@ -412,7 +372,7 @@ def test_actions_that_differ_in_speed_are_warned_of() -> None:
         for at, came in zip(columns["decided_at"], columns["rewarded_at"], strict=True)
     ]
     even = ripe_of(columns, 60.0)
-    assert speeds.apart(even.log, speeds.speeds_of(even.log)) is None
+    assert result.apart(even.log, result.speeds_of(even.log)) is None
 
 
 def test_the_test_of_speeds_agrees_with_scipy() -> None:
@@ -431,7 +391,7 @@ def test_the_test_of_speeds_agrees_with_scipy() -> None:
             ).pvalue
             for group in range(3)
         ]
-        assert speeds._differ(waits, groups.astype(np.int64)) == (3 * min(chances) < 0.001)
+        assert result._differ(waits, groups.astype(np.int64)) == (3 * min(chances) < 0.001)
 
 
 # ---- what is given -----------------------------------------------------------------------------
@@ -492,21 +452,6 @@ def test_a_chooser_of_ones_own_is_walked_from_the_start(rows: list[naive.Row]) -
     assert own.rounds == 1
 
 
-def test_dates_and_numbers_give_the_same(rows: list[naive.Row]) -> None:
-    start = datetime(2024, 5, 1, 12, 0, tzinfo=UTC)
-    columns = columns_of(rows)
-    for name in ("decided_at", "rewarded_at"):
-        columns[name] = [
-            None if at is None else start + timedelta(hours=at) for at in columns[name]
-        ]
-    dated = bl.evaluate(columns, silence=0.0, deadline=timedelta(hours=20))
-    numbered = bl.evaluate(columns_of(rows), silence=0.0, deadline="20h", unit="h")
-    assert dated.counted == numbered.counted
-    for name in numbered.policies:
-        one, other = dated.policies[name].estimates["dr"], numbered.policies[name].estimates["dr"]
-        assert one == pytest.approx(other, rel=1e-6)
-
-
 def test_until_says_when_the_log_ends(rows: list[naive.Row]) -> None:
     early = bl.evaluate(columns_of(rows), silence=0.0, deadline=20, until=120.0, chooser=False)
     assert (early.counted, early.too_young) == (101, len(rows) - 101)
@@ -536,15 +481,6 @@ def test_moments_that_name_no_zone_are_in_that_of_the_log() -> None:
     assert moment_in("2024-05-01T12:01Z", start, tz="Europe/Berlin") == 60.0
     with pytest.raises(LogError, match="is the day or the month first in 'until'"):
         moment_in("1/5/2024", start)
-
-
-def test_moments_that_are_none() -> None:
-    assert moment_in("12.5", 2.5) == 10.0
-    for wrong in ("soon", np.datetime64("NaT", "s")):
-        with pytest.raises(SpecError, match="a time like 2024"):
-            moment_in(wrong, np.datetime64("2024-05-01T12:00"))
-    with pytest.raises(SpecError, match="must be a number here"):
-        moment_in("soon", 0.0)
 
 
 # ---- refusals ----------------------------------------------------------------------------------
@@ -669,13 +605,6 @@ def test_too_many_actions_are_refused() -> None:
         bl.evaluate(columns, silence=0.0, deadline=20)
 
 
-def test_times_are_asked_for_in_our_words(rows: list[naive.Row]) -> None:
-    columns = columns_of(rows)
-    columns["x"], columns["y"] = columns.pop("decided_at"), columns.pop("rewarded_at")
-    with pytest.raises(LogError, match=r"Give decided=.* and rewarded=.*--decided and --rewarded"):
-        bl.evaluate(columns, silence=0.0)
-
-
 def test_unknown_policies_are_refused(found: Evaluation) -> None:
     with pytest.raises(SpecError, match="there is no policy 'x'; there are logged"):
         found.compare("x")
@@ -684,29 +613,6 @@ def test_unknown_policies_are_refused(found: Evaluation) -> None:
 
 
 # ---- words, numbers, page ----------------------------------------------------------------------
-
-
-def test_numbers_for_programs(found: Evaluation, tmp_path: Path) -> None:
-    told = json.loads(found.to_json())
-    assert told["counted"] + told["too_young"] == told["decisions"] == ROUNDS
-    assert [row["policy"] for row in told["policies"]] == list(found.policies)
-    assert told["policies"][0]["dr"]["low"] < told["policies"][0]["dr"]["high"]
-    assert sum(part["decisions"] for part in told["over_time"]) == found.counted
-    assert sum(part["decisions"] for part in told["slices"]["country"]) == found.counted
-    assert {speed["action"] for speed in told["delays"]} == set(ACTIONS)
-    found.save(tmp_path / "found.json")
-    assert json.loads((tmp_path / "found.json").read_text()) == told
-
-
-def test_words_for_people(found: Evaluation) -> None:
-    text = str(found)
-    assert found.verdict.split(".")[0][:30] in text.replace("\n  ", " ")
-    for name in found.policies:
-        assert name in text
-    assert "too young" in text
-    assert max(map(len, text.splitlines())) <= 100
-    assert repr(found).startswith("<Evaluation of 'columns'")
-    assert command(found).startswith("belated evaluate columns --action action")
 
 
 @pytest.mark.pictures

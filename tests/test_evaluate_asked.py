@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import math
-import shlex
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,15 +13,9 @@ import numpy as np
 import pytest
 
 import belated as bl
-from belated import cli
 from belated.errors import LogError, SpecError
-from belated.evaluations import Evaluation, dsjson, overlap
-from belated.evaluations.asked import Columns
-from belated.evaluations.log import DecisionLog
-from belated.evaluations.page import page_of
-from belated.evaluations.policies import Policy
+from belated.evaluations.log import Columns, DecisionLog
 from belated.evaluations.reading import decisions_of
-from belated.evaluations.words import command
 from belated.logs import read
 
 # What is tested is what stands around the models; compiled, those take no time.
@@ -72,75 +65,6 @@ NAMES: dict[str, Any] = {
 }
 
 
-def again(found: Evaluation, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
-    """Type what the page says, and return the numbers."""
-    capsys.readouterr()
-    assert cli.main([*shlex.split(command(found))[1:], "--json"]) == 0
-    told: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return told
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"chooser": False, "slices": ["country"], "context": ["country", "town"]},
-        {"chooser": False, "slices": [], "context": []},
-        {"until": "2024-05-03T13:00", "tz": "America/New_York"},
-        {"until": datetime(2024, 5, 3, 13, 0), "tz": "America/New_York", "chooser": False},
-        {"until": np.datetime64("2024-05-03T13:00"), "chooser": False},
-        {"until": 1714741200, "chooser": False},
-        {"policies": ["new_", "old"], "against": "new", "estimator": "snips", "blocks": 6},
-        {"policies": {"mine": "new_"}, "against": "uniform", "chooser": False},
-        {"deadline": timedelta(minutes=7.5), "silence": -1.0 / 3.0, "chooser": False},
-        {"deadline": np.timedelta64(10, "m"), "silence": 1e-7, "chooser": False},
-        {"deadline": "600s", "on_bad": "skip", "chooser": False},
-    ],
-    ids=str,
-)
-def test_what_the_page_says_can_be_typed(
-    tmp_path: Path, options: dict[str, Any], capsys: pytest.CaptureFixture[str]
-) -> None:
-    columns = table()
-    if options.get("on_bad") == "skip":
-        columns["p"][3] = 2.0
-    path = written(tmp_path / "a log.csv", columns)
-    found = bl.evaluate(str(path), **{"silence": 0.0, "deadline": "20min", **NAMES, **options})
-    expected = json.loads(found.to_json())
-    text = json.dumps(again(found, capsys))
-    if isinstance(options.get("policies"), dict):  # its own name cannot be typed
-        text = text.replace('"new"', '"mine"')
-    told = json.loads(text)
-    assert told == expected
-
-
-def test_dates_and_units_can_be_typed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = written(tmp_path / "slashed.csv", table(times="%m/%d/%Y %H:%M"))
-    options: dict[str, Any] = NAMES | {"silence": 0.0, "deadline": "20min", "chooser": False}
-    until = "5/3/2024 13:00"
-    found = bl.evaluate(str(path), dates="month first", until=until, **options)
-    assert found.counted == 41
-    assert again(found, capsys) == json.loads(found.to_json())
-    minutes = list(range(ROWS))
-    numbers = table() | {"shown_at": minutes, "came_at": [at + 2 for at in minutes]}
-    numbers["won"] = [1.0] * ROWS
-    path = written(tmp_path / "numbers.csv", numbers)
-    found = bl.evaluate(str(path), unit="min", until=60.5, **options)
-    assert found.counted == 41
-    assert again(found, capsys) == json.loads(found.to_json())
-
-
-def test_what_cannot_be_typed_is_left_out(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = written(tmp_path / "log.csv", table())
-    mine: dict[str, Any] = {"mine": lambda context, actions: actions[0], "old": "old"}
-    options = NAMES | {"silence": 0.0, "deadline": "20min", "chooser": False}
-    found = bl.evaluate(str(path), mine, against="mine", **options)
-    told = again(found, capsys)
-    assert {row["policy"] for row in told["policies"]} == set(found.policies) - {"mine"}
-
-
 def test_until_is_in_the_time_zone_of_the_log() -> None:
     """13:00 is when the 61st was shown, in whatever zone."""
     options = NAMES | {"silence": 0.0, "deadline": 0, "chooser": False}
@@ -169,8 +93,7 @@ def decisions() -> DecisionLog:
 )
 def test_what_would_be_ignored_is_refused(tmp_path: Path, option: dict[str, Any]) -> None:
     log = decisions()
-    dsjson.write(tmp_path / "x.dsjson", log)
-    for given in (log, tmp_path / "x.dsjson"):
+    for given in (log, offering(tmp_path / "x.dsjson")):
         with pytest.raises(LogError, match=f"leave out {next(iter(option))}"):
             bl.evaluate(given, silence=0.0, **option)
 
@@ -250,51 +173,7 @@ def test_policies_have_names_of_their_own() -> None:
     assert "always pink" in found.policies
 
 
-def test_overlap_with_a_policy_that_never_does_what_was_done() -> None:
-    nothing, some = np.zeros(4), np.ones(4)
-    policies = {name: Policy(name, "", nothing, None) for name in "abc"}
-    weights = {"a": nothing, "b": nothing, "c": some}
-    assert overlap.overlaps(policies, weights).tolist() == np.eye(3).tolist()
-
-
 # ---- words -------------------------------------------------------------------------------------
-
-
-def test_the_page_speaks_of_a_chooser_only_if_there_is_one() -> None:
-    options: dict[str, Any] = NAMES | {"silence": 0.0, "deadline": "20min"}
-    for has_chooser in (True, False):
-        page = page_of(bl.evaluate(table(160), chooser=has_chooser, **options))
-        (section,) = [part for part in page.sections if part.question == "Does it hold over time?"]
-        assert ("as the chooser does" in section.says) == has_chooser
-
-
-@pytest.mark.parametrize("slow", [1, 30])
-def test_the_page_says_which_action_is_heard_of_later(slow: int) -> None:
-    rng = np.random.default_rng(3)
-    at = np.arange(400.0)
-    is_blue = rng.random(400) < 0.5
-    log = {
-        "decided_at": at,
-        "rewarded_at": at + rng.uniform(1.0, 2.0, 400) * np.where(is_blue, 1, slow),
-        "reward": rng.random(400),
-        "action": np.where(is_blue, "blue", "come sooner"),
-        "probability": np.full(400, 0.5),
-    }
-    found = bl.evaluate(log, chooser=False)
-    says = page_of(found).sections[-1].says
-    assert (found.apart is not None) == (slow > 1)
-    start = "Rewards of blue come sooner" if slow > 1 else "No action is heard of much sooner"
-    assert says.startswith(start)
-
-
-def test_columns_are_asked_for_in_our_words() -> None:
-    columns = table()
-    same = NAMES | {"decided": "came_at"}
-    with pytest.raises(LogError, match="decided and rewarded must be two columns"):
-        bl.evaluate(columns, **same)
-    quoted = NAMES | {"action": "o'clock"}
-    with pytest.raises(LogError, match=r"what was done\? Give action= .* no \"o'clock\" among"):
-        bl.evaluate(columns, **quoted)
 
 
 def test_a_policy_in_one_column_leaves_others_that_begin_alike() -> None:

@@ -13,8 +13,7 @@ import pytest
 from belated import cli
 from belated.errors import LogError
 from belated.evaluations import dsjson
-from belated.evaluations.asked import Columns, Reading
-from belated.evaluations.log import DecisionLog
+from belated.evaluations.log import Columns, DecisionLog, Reading
 from belated.evaluations.reading import decisions_of
 from belated.logs import read
 
@@ -90,43 +89,6 @@ def test_actions_may_be_numbers() -> None:
 
 
 # ---- dsjson ------------------------------------------------------------------------------------
-
-
-def test_dsjson_survives_a_round_trip(tmp_path: Path) -> None:
-    log = decisions_of(table(), Columns())
-    path = tmp_path / "log.dsjson"
-    dsjson.write(path, log)
-    back = decisions_of(path, Columns())
-    for row, known in zip(back.contexts(), log.contexts(), strict=True):
-        assert row == {f"context.{name}": cell for name, cell in known.items()}
-    assert back.action.tolist() == log.action.tolist()
-    assert (back.actions, back.unit) == (("blue", "green"), "s")
-    assert np.allclose(back.reward, log.reward, equal_nan=True)
-    assert np.allclose(back.wait, log.wait, equal_nan=True)
-    assert np.allclose(back.decided, log.decided)
-    assert back.start == log.start
-
-
-def test_vowpal_wabbit_reads_what_is_written(tmp_path: Path) -> None:
-    """It learns from the text as it is, and sees action, cost and probability in their places."""
-    vw = pytest.importorskip("vowpalwabbit")
-    log = decisions_of(table(), Columns())
-    path = tmp_path / "log.dsjson"
-    dsjson.write(path, log)
-    workspace = vw.Workspace("--dsjson --cb_explore_adf --quiet")
-    for i, line in enumerate(path.read_text().splitlines()):
-        examples = workspace.parse(line)
-        labels = [example.get_label(vw.LabelType.CONTEXTUAL_BANDIT) for example in examples[1:]]
-        costs = [label.costs for label in labels]
-        (place,) = [place for place, found in enumerate(costs) if found]
-        (cost,) = costs[place]
-        assert log.actions[place] == log.actions[log.action[i]]
-        expected = 0.0 if np.isnan(log.reward[i]) else log.reward[i]
-        assert cost.cost == pytest.approx(-expected)
-        assert cost.probability == pytest.approx(log.probability[i])
-        workspace.learn(examples)
-        workspace.finish_example(examples)
-    assert workspace.get_weighted_examples() == ROWS
 
 
 EVENT: dict[str, Any] = {

@@ -10,7 +10,7 @@ import pytest
 
 import belated as bl
 from belated.errors import LogError
-from belated.evaluations.asked import Columns
+from belated.evaluations.log import Columns
 from belated.evaluations.reading import decisions_of
 
 USUAL = Columns()

@@ -77,7 +77,7 @@ def test_a_batch_counts_it_too() -> None:
     learner.observe(0, [1000.0])
     events = [0, *(event for t in range(1, 30) for event in (t, ~t)), ~0]
     batch = bl.Learner(spec)
-    batch.run(events, [[1000.0], *([0.5],) * 29])
+    batch.replay(events, [[1000.0], *([0.5],) * 29])
     assert batch.report() == learner.report()
     assert batch.report().excess == 1
 

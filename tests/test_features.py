@@ -60,12 +60,6 @@ def test_texts_of_any_length_and_with_any_characters(texts: list[str]) -> None:
     assert pairs(Hasher(30).row(features)) == slow_row(features, 30)
 
 
-@pytest.mark.parametrize("length", range(250, 262))
-def test_long_names_with_strings(length: int) -> None:
-    features: dict[str, Any] = {"a" * 200: "b" * (length - 200), "c" * length: "", "": "d" * length}
-    assert pairs(Hasher(30).row(features)) == slow_row(features, 30)
-
-
 @pytest.mark.parametrize(
     "value", [2, 2.0, True, np.float32(2), np.int8(2), np.bool_(1), Fraction(2)]
 )
@@ -73,28 +67,9 @@ def test_numbers_of_any_kind(value: Any) -> None:
     assert Hasher(8).row({"a": value})[1].tolist() == [float(value)]
 
 
-class Shouted(str):
-    """A string that is written in another way than it is compared."""
-
-    __slots__ = ()
-
-    def __str__(self) -> str:
-        """Return another string, which is a subclass too."""
-        return Shouted(self.upper())
-
-
-def test_string_subclasses_are_strings() -> None:
-    hasher = Hasher(20, [("a", "b")])
-    expected = pairs(hasher.row({"a": "x", "b": 2.0}))
-    assert pairs(hasher.row({"a": np.str_("x"), np.str_("b"): 2.0})) == expected
-    for _ in range(2):
-        row = pairs(hasher.row({Shouted("a"): Shouted("x")}))
-        assert row == pairs(hasher.row({"A": "X"}))
-
-
 @pytest.mark.parametrize("value", [[1], {}, b"x", 1j, np.zeros(2), object()])
 def test_other_values_are_refused_by_name(value: Any) -> None:
-    with pytest.raises(BadFeatures, match="features: 'a' must be a number, a string or None"):
+    with pytest.raises(BadFeatures, match="'a' must be a number, a string, a date or None"):
         Hasher(8).row({"a": value})
 
 
@@ -150,15 +125,6 @@ def test_the_cache_is_bounded() -> None:
         assert pairs(hasher.row(features)) == slow_row(features, 20)
     assert len(hasher.cached) == 4096
     assert max(map(len, hasher.cached)) <= 256
-
-
-def test_the_cache_is_no_part_of_a_model() -> None:
-    models = [LinearModel(bits=8), LinearModel(bits=8)]
-    for i in range(20):
-        models[1].peek({f"m{i}": 1.0, "text": f"{i}"})
-        for model in models:
-            model.observe(model.predict({"a": 1.0, f"n{i}": 2.0}).ticket, 1.0)
-    assert models[0].snapshot() == models[1].snapshot()
 
 
 class Meddling(Fraction):
@@ -245,10 +211,7 @@ def test_tables_of_plain_arrays() -> None:
 
 
 def test_missing_numbers_in_tables() -> None:
-    columns = {"n": [1.0, float("nan")]}
-    with pytest.raises(BadFeatures, match="column 'n' is NaN in row 1"):
-        Hasher(8).table(columns)
-    assert Hasher(8).table(columns, nan="skip").indptr.tolist() == [0, 1, 1]
+    assert Hasher(8).table({"n": [1.0, float("nan")]}).indptr.tolist() == [0, 1, 1]
 
 
 def test_bad_tables() -> None:
@@ -286,17 +249,3 @@ def sequence(length: int) -> bytes:
 @pytest.mark.parametrize(("length", "expected"), VECTORS.items())
 def test_published_hashes(length: int, expected: int) -> None:
     assert xxh64(sequence(length)) == expected
-
-
-@pytest.mark.compiled
-def test_every_length() -> None:
-    for length in [*range(520), *range(1000, 1100), 2047, 2048, 2049, 2113]:
-        data = sequence(length)
-        assert xxh64(data) == xxhash.xxh64_intdigest(data), length
-
-
-@pytest.mark.compiled
-@given(st.binary(max_size=40) | st.binary(min_size=120, max_size=260) | st.binary(min_size=1000))
-def test_hashes_of_any_bytes(data: bytes) -> None:
-    assert xxh64(data) == xxhash.xxh64_intdigest(data)
-    assert xxh64(bytes(len(data))) == xxhash.xxh64_intdigest(bytes(len(data)))

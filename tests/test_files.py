@@ -261,14 +261,6 @@ def test_a_damaged_sheet_is_refused_before_a_table_is_made(
         read(path)
 
 
-def test_a_row_number_of_many_digits(tmp_path: Path) -> None:
-    pytest.importorskip("python_calamine")
-    path = tmp_path / "digits.xlsx"
-    path.write_bytes(damaged(sheet(), "<row>", f'<row r="{"1" * 5000}">'))
-    with contextlib.suppress(LogError):
-        read(path)
-
-
 def test_a_sheet_with_one_cell_far_away_is_small(tmp_path: Path) -> None:
     """Only what is between the filled cells counts."""
     pytest.importorskip("python_calamine")
@@ -334,12 +326,6 @@ def test_what_is_not_usual_is_said(
     out = capsys.readouterr().out
     assert ("note: " in out) == (note is not None)
     assert note is None or note in out
-
-
-def test_one_line_is_one_line(tmp_path: Path) -> None:
-    path = tmp_path / "log.csv"
-    path.write_text("# one\nasked_at,answered_at\n1,2\n")
-    assert read(path).notes == ("1 line at the start that begins with # is left out",)
 
 
 @pytest.mark.parametrize("name", ["log.csv", "log.csv.gz", "log.jsonl"])
@@ -456,13 +442,6 @@ def test_standard_input(
     monkeypatch.setattr(sys, "stdin", incoming)
     assert cli.main(["audit", "-", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["rounds"] == ROWS
-
-
-def test_text_that_ends_inside_a_character(tmp_path: Path) -> None:
-    path = tmp_path / "log.csv"
-    path.write_bytes(as_text().encode().rpartition(b"K")[0] + "Kö".encode()[:-1])
-    with pytest.raises(LogError, match="ends inside a character"):
-        read(path)
 
 
 def test_zip_files_with_more_than_one_file(tmp_path: Path) -> None:

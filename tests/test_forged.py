@@ -143,7 +143,7 @@ def test_a_spec_larger_than_its_numbers_is_never_built() -> None:
 def test_a_spec_that_cannot_run() -> None:
     told = bl.rivals.WeinbergerOrdentlich(PFTRL, delay=3)
     text = told.to_json().replace('"delay": 3', '"delay": null')
-    with pytest.raises(SnapshotError, match="cannot run"):
+    with pytest.raises(SnapshotError, match="cannot be read"):
         bl.Learner.restore(rewritten(_blob(told, 2), {"spec": text}))
 
 
@@ -207,35 +207,12 @@ def test_the_oldest_ticket_that_counts_is_open() -> None:
 
 # --- Secrets -------------------------------------------------------------------------------------
 
-SECRET, OTHER = b"k" * 32, b"o" * 32
-
 
 def _things() -> list[Any]:
     learner, model = bl.Learner(PFTRL), bl.LinearModel(bits=4)
     learner.predict()
     model.predict({"a": 1.0})
     return [learner, model]
-
-
-def test_a_secret_tells_who_wrote_a_snapshot() -> None:
-    for thing in _things():
-        blob = thing.snapshot(secret=SECRET)
-        restored = type(thing).restore(blob, secret=SECRET)
-        assert restored.snapshot(secret=SECRET) == blob == thing.snapshot(secret=SECRET)
-        assert restored.snapshot() == thing.snapshot() != blob
-        with pytest.raises(SnapshotError, match="sealed with a secret; pass it as secret="):
-            type(thing).restore(blob)
-        with pytest.raises(SnapshotError, match="another secret, or was changed"):
-            type(thing).restore(blob, secret=OTHER)
-        with pytest.raises(SnapshotError, match="sealed without a secret"):
-            type(thing).restore(thing.snapshot(), secret=SECRET)
-        for place in range(len(blob)):
-            damaged = bytearray(blob)
-            damaged[place] ^= 0x10
-            with pytest.raises(SnapshotError, match="restore: "):
-                type(thing).restore(bytes(damaged), secret=SECRET)
-            with pytest.raises(SnapshotError, match="restore: "):
-                type(thing).restore(blob[:place], secret=SECRET)
 
 
 @pytest.mark.parametrize("secret", ["text", b"", 3, [1]])
@@ -245,13 +222,6 @@ def test_what_is_no_secret(secret: Any) -> None:
             thing.snapshot(secret=secret)
         with pytest.raises(SnapshotError, match="restore: a secret is bytes"):
             type(thing).restore(thing.snapshot(), secret=secret)
-
-
-def test_an_empty_secret_is_told_from_one_of_another_type() -> None:
-    with pytest.raises(SnapshotError, match="got none at all"):
-        _things()[0].snapshot(secret=b"")
-    with pytest.raises(SnapshotError, match="got str"):
-        _things()[0].snapshot(secret="text")
 
 
 def test_weights_of_a_portfolio_are_weights() -> None:

@@ -10,7 +10,6 @@ import hashlib
 import itertools
 import json
 import math
-import pickle
 import random
 import signal
 import tracemalloc
@@ -252,19 +251,6 @@ def test_a_game_is_the_slow_game(case: Case) -> None:
     assert (run.linear is None) == (case.composition.answer == "pair")
     assert (run.base is None) == (case.composition.answer == "function")
     assert (run.vectors is None) == (case.source != "adaptive")
-
-
-@pytest.mark.parametrize(
-    "case",
-    [
-        pytest.param(case, id=case.name, marks=[pytest.mark.compiled] * (case == FEW[0]))
-        for case in (MANY if INTERPRETED else FEW[:3])
-    ],
-)
-def test_a_game_is_a_loop_by_hand(case: Case, learners: list[bl.Learner]) -> None:
-    run = case.play(record="plays")
-    assert len(learners) == 1
-    assert_played_by_hand(run, case.composition.spec(), case.composition.answer, learners)
 
 
 @pytest.mark.parametrize("case", FEW[:3], ids=lambda case: case.name)
@@ -516,21 +502,6 @@ def steady(rounds: int = 1000, dim: int = 3, **words: Any) -> Run:
     return bl.play(game.problem(bl.Ball(dim)).learner("gradient"), game, **words)
 
 
-def test_curves_are_cumulative_sums() -> None:
-    run = steady(record="plays", checkpoints=[1, 2, 10, 999, 1000])
-    assert run.losses is not None
-    places = run.checkpoints - 1
-    assert run.loss_curve.tobytes() == np.cumsum(run.losses)[places].tobytes()
-    assert run.loss == run.loss_curve[-1]
-    u = np.array([0.1, -0.5, 0.2])
-    rows = run.game.losses.rows(0, 1000)[0]
-    wanted = np.cumsum(run.losses - rows @ u)[places]
-    np.testing.assert_allclose(run.regret_curve_against(u), wanted, atol=1e-10)
-    assert run.regret_against(u) == pytest.approx(wanted[-1], abs=1e-10)
-    assert run.regret_curve[-1] == pytest.approx(run.regret, abs=1e-9)
-    np.testing.assert_allclose(run.regret_curve, run.regret_curve_against(run.best.x))
-
-
 def test_curves_of_adaptive_losses() -> None:
     timeline = bl.delays.constant(100, 4)
     run = SETTINGS["adaptive"].play(timeline, record="plays", checkpoints=[10, 50])
@@ -564,11 +535,6 @@ def test_checkpoints(given: Any, wanted: Iterable[int]) -> None:
     run = steady(100, checkpoints=given)
     assert run.checkpoints.tolist() == list(wanted)
     assert run.loss_curve.shape == run.checkpoints.shape
-
-
-def test_there_are_200_checkpoints_unless_given() -> None:
-    assert steady(150).checkpoints.tolist() == list(range(1, 151))
-    assert steady(1000).checkpoints.tolist() == list(range(5, 1001, 5))
 
 
 def test_records_agree() -> None:
@@ -610,15 +576,6 @@ def test_memory_does_not_grow_with_rounds_times_dimension(record: str) -> None:
     assert peak < 8 * rounds * dim / 3
 
 
-@pytest.mark.parametrize("rounds", [0, 1, 2])
-def test_games_may_be_short(rounds: int) -> None:
-    run = steady(rounds, record="plays")
-    assert run.checkpoints.tolist() == list(range(1, rounds + 1))
-    assert run.report.rounds == rounds
-    assert run.regret_against([0.0, 0.0, 0.0]) == run.loss
-    assert run.bound is not None
-
-
 # --- Feedback that comes late, or never ----------------------------------------------------------
 
 
@@ -633,14 +590,6 @@ def test_nothing_is_ever_answered() -> None:
     assert run.linear_regret == pytest.approx(run.regret)
     assert run.bound is not None
     assert run.regret <= run.bound.total
-
-
-def test_answers_after_the_last_round_count() -> None:
-    """A log may bring answers after its last prediction; they are used, and cost nothing."""
-    timeline = bl.Timeline.from_intervals(range(40), [t + 100 for t in range(40)])
-    run = SETTINGS["linear"].play(timeline, record="plays")
-    assert (run.report.observed, run.report.open) == (40, 0)
-    assert run.undelayed_regret + run.drift == pytest.approx(run.linear_regret)
 
 
 def test_skipped_answers_are_dropped_when_they_come() -> None:
@@ -669,11 +618,6 @@ def test_the_table_grows_when_it_must(
 # --- Python parts --------------------------------------------------------------------------------
 
 
-def custom(losses: Loss, **words: Any) -> bl.losses.Custom:
-    """Built-in losses as a user's own functions."""
-    return bl.losses.Custom(losses.dim, losses.value, losses.gradient, **words)
-
-
 def assert_same_game(slow: Run, fast: Run) -> None:
     """Check that a game with a user's parts is the one without, bit for bit."""
     assert bits(slow.plays) == bits(fast.plays)
@@ -692,44 +636,9 @@ def assert_same_game(slow: Run, fast: Run) -> None:
             assert ours.gradients.tobytes() == theirs.gradients.tobytes()
 
 
-@pytest.mark.parametrize(
-    "case",
-    [case for case in MANY[::4] if case.source != "adaptive"] if INTERPRETED else FEW[:3],
-    ids=lambda case: case.name,
-)
-def test_a_users_losses_give_the_same_game(case: Case) -> None:
-    game = case.game()
-    own = bl.Game(custom(game.losses), game.timeline)
-    slow = bl.play(case.composition.spec(), own, SEED, record="plays", checkpoints=7)
-    assert_same_game(slow, case.play(record="plays", checkpoints=7))
-
-
 def rule_of(delays: list[int]) -> Callable[[int, Array], int | None]:
     """A rule that does not look at the play."""
     return lambda t, x: delays[t] if delays[t] < len(delays) else None
-
-
-@pytest.mark.parametrize(
-    "case", [*MANY[1::4], *FEW[-1:]] if INTERPRETED else FEW[:3], ids=lambda case: case.name
-)
-def test_a_users_rule_gives_the_same_game(case: Case) -> None:
-    game = bl.Game(case.game().losses, bl.delays.ByRule(rule_of(delays_of()), ROUNDS))
-    slow = bl.play(case.composition.spec(), game, SEED, record="plays", checkpoints=7)
-    fast = case.play(record="plays", checkpoints=7)
-    assert_same_game(slow, fast)
-    assert slow.bound == (None if case.composition.answer in ("value", "pair") else fast.bound)
-    if fast.vectors is not None:
-        np.testing.assert_allclose(np.asarray(slow.vectors), fast.vectors)
-
-
-@pytest.mark.skipif(not INTERPRETED, reason="compiling is slow")
-@pytest.mark.parametrize("name", ["coefficients", "linear coefficients", "many values", "copies"])
-def test_a_users_rule_gives_the_same_game_to_rivals(name: str) -> None:
-    rival = RIVALS[name]
-    game = rival.game()
-    rule = bl.delays.ByRule(rule_of(list(rival.delays)), ROUNDS)
-    slow = bl.play(rival.spec, bl.Game(game.losses, rule), SEED, record="plays")
-    assert_same_game(slow, bl.play(rival.spec, game, SEED, record="plays"))
 
 
 @pytest.mark.skipif(not INTERPRETED, reason="compiling is slow")
@@ -775,16 +684,6 @@ def test_users_functions_may_use_their_arrays_again() -> None:
     own = bl.Game(bl.losses.Custom(case.dim, theirs.value, theirs.gradient), game.timeline)
     slow = bl.play(case.composition.spec(), own, SEED, record="plays", checkpoints=7)
     assert_same_game(slow, case.play(record="plays", checkpoints=7))
-
-
-def test_gradients_are_not_asked_for_in_vain() -> None:
-    case = next(case for case in FEW if case.composition.answer == "value")
-    game = case.game()
-    theirs = Reusing(game.losses)
-    own = bl.Game(bl.losses.Custom(case.dim, theirs.value, theirs.gradient), game.timeline)
-    run = bl.play(case.composition.spec(), own, SEED, record="totals")
-    assert theirs.asked == 0
-    assert run.loss == case.play(record="plays").loss
 
 
 def test_a_game_on_a_users_set() -> None:
@@ -912,39 +811,6 @@ def test_no_published_bound_where_plays_choose_the_delays() -> None:
     assert "for delays that are fixed before the game" in run.bound_note
     fixed = bl.Game(run.game.losses, run.timeline)
     assert bl.play(run.spec, fixed).bound is not None
-
-
-def test_why_there_is_no_bound_on_fixed_delays() -> None:
-    ball = bl.Ball(2)
-    game = bl.Game(chased(ball, 0.0, 60, 6).losses, bl.delays.constant(60, 3))
-    run = bl.play(bl.FirstOrder(bl.DualAveraging(ball, bl.rates.Tight(2.0))), game)
-    assert (run.bound, run.bound_note) == (None, "no corollary is about exactly this learner")
-
-
-def test_a_rule_can_do_what_by_play_does() -> None:
-    run = wandering(120, record="plays")
-    reach = float(np.linalg.norm(LEAN))
-
-    def rule(t: int, x: Array) -> int:
-        share = (float(x @ np.array(LEAN)) + reach) / (2.0 * reach)
-        return min(40, 2 + math.floor(39 * share))
-
-    game = bl.Game(run.game.losses, bl.delays.ByRule(rule, 120))
-    assert_same_game(bl.play(run.spec, game, record="plays"), run)
-
-
-def test_a_users_losses_are_played_with_delays_by_play() -> None:
-    run = wandering(120, record="plays")
-    own = bl.Game(custom(run.game.losses), run.game.timeline)
-    assert_same_game(bl.play(run.spec, own, record="plays"), run)
-
-
-def test_many_tickets_open_by_play(learners: list[bl.Learner]) -> None:
-    run = wandering(1000, 900, record="plays")
-    assert run.report.max_backlog > 64
-    assert learners[0]._player.tickets.capacity > 64
-    again = bl.play(run.spec, bl.Game(run.game.losses, run.timeline), record="plays")
-    assert digest(again) == digest(run)
 
 
 @pytest.mark.parametrize(
@@ -1146,14 +1012,6 @@ def test_a_run_in_words_and_as_a_row() -> None:
     assert run == run
 
 
-def test_a_run_can_be_kept() -> None:
-    run = steady(record="plays")
-    again = pickle.loads(pickle.dumps(run))
-    assert digest(again) == digest(run)
-    assert again.regret == run.regret
-    assert again.spec == run.spec
-
-
 def test_bounds_belong_to_the_very_learner() -> None:
     game = SMALL
     problem = game.problem(bl.Ball(2))
@@ -1194,14 +1052,6 @@ def test_bounds_belong_to_the_very_learner() -> None:
         assert skipping.name == "Corollary 6.2 over Corollary 5.4"
     told = QuanrudKhashabi(ball, 1.0).told(cast(Any, SMALL.timeline))
     assert bound_of(told, cast(Any, SMALL.timeline)) == told.bound(cast(Any, SMALL.timeline))
-
-
-def test_seeds_change_what_is_random() -> None:
-    case = next(case for case in FEW if case.composition.answer == "value")
-    spec, game = case.composition.spec(), case.game()
-    runs = [bl.play(spec, game, seed, record="plays") for seed in (1, 1, 2, 2**64 - 1)]
-    assert digest(runs[0]) == digest(runs[1])
-    assert len({digest(run) for run in runs}) == 3
 
 
 if __name__ == "__main__":

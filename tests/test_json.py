@@ -17,7 +17,6 @@ import belated as bl
 import compositions
 import rival_laws
 from belated.errors import SpecError
-from belated.spec import LIMIT
 
 SPECS = [
     *(each.spec() for each in compositions.ALL if not each.has_user_code),
@@ -108,26 +107,6 @@ def test_reach_and_other_whole_numbers() -> None:
             bl.Leader(bl.Ball(2), bl.rates.StronglyConvex(0.5), reach=reach)
     with pytest.raises(SpecError, match="radius must be finite"):
         bl.Ball(2, radius=10**400)
-
-
-def test_sizes_above_the_limit_are_built_where_asked_for() -> None:
-    large = bl.Ball(LIMIT + 1)
-    with pytest.raises(SpecError, match="more than the limit of 1000000; if you trust"):
-        bl.from_json(large.to_json())
-    assert bl.from_json(large.to_json(), limit=None) == large
-    assert bl.Ball.from_json(large.to_json(), limit=LIMIT + 1) == large
-    with pytest.raises(SpecError, match="5 coordinates together, more than the limit of 4"):
-        bl.from_json(bl.Simplex(5).to_json(), limit=4)
-    members = [bl.OMD(bl.Ball(9), bl.rates.InverseRoot(1.0))] * 5
-    text = bl.Portfolio(members).to_json()
-    with pytest.raises(SpecError, match="45 coordinates together"):
-        bl.from_json(text, limit=44)
-    assert bl.from_json(text, limit=45) == bl.Portfolio(members)
-
-
-def test_all_specs_come_back_as_they_were() -> None:
-    for spec in SPECS:
-        assert bl.from_json(spec.to_json()) == spec
 
 
 JUNK = st.recursive(

@@ -6,75 +6,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import belated as bl
-from belated.errors import AlreadyObserved, BadFeedback, BadKey, SnapshotError, UnknownTicket
-from compositions import COMPOSITIONS
-from conftest import examples, shortened
+from belated.errors import SnapshotError, UnknownTicket
+from conftest import shortened
 from rival_laws import ONE_OF_EACH as RIVALS
 from rival_laws import ROUNDS, answers, follow, learner, life
 from sealing import rewritten
 
 PLAIN = bl.FirstOrder(bl.PFTRL(bl.Ball(2), bl.rates.DelayAdaptive(1.0)))
 ANSWER = [0.3, -0.4]
-
-
-def test_keys_stand_for_tickets() -> None:
-    named = bl.Learner(PLAIN)
-    assert named.predict(key="order-120").ticket == 0
-    named.predict(key="order-121")
-    with pytest.raises(BadKey, match="still open"):
-        named.predict(key="order-120")
-    for wrong in (7, np.int64(7), 1.5, b"order", ("a",), True, np.float64(3)):
-        with pytest.raises(BadKey, match=r"a key is a string, got .* use str\(id\)"):
-            named.predict(key=wrong)  # type: ignore[arg-type]
-    assert (named.rounds, named.ticket("order-121"), named.ticket(1)) == (2, 1, 1)
-    with pytest.raises(BadFeedback):
-        named.observe("order-120", [np.nan, 0.0])
-    assert named.observe("order-120", ANSWER)
-    with pytest.raises(UnknownTicket, match="order-120"):
-        named.observe("order-120", ANSWER)
-    named.cancel("order-121")
-    for verb in (named.cancel, named.ticket):
-        with pytest.raises(UnknownTicket, match="order-121"):
-            verb("order-121")
-    named.predict(key="order-120")  # free again
-    assert named.observe(2, ANSWER)  # the number is still its ticket
-    with pytest.raises(AlreadyObserved):
-        named.observe("order-120", ANSWER)
-
-
-def test_keys_change_no_play() -> None:
-    named, bare = bl.Learner(PLAIN), bl.Learner(PLAIN)
-    for t in range(20):
-        assert named.predict(key=f"order-{t}").x.tobytes() == bare.predict().x.tobytes()
-        if t % 3 == 2:
-            assert named.observe(f"order-{t - 2}", ANSWER) == bare.observe(t - 2, ANSWER)
-    assert named.report() == bare.report()
-
-
-def test_a_learner_without_keys_refuses_text() -> None:
-    bare = bl.Learner(PLAIN)
-    bare.predict()
-    for verb in (lambda name: bare.observe(name, ANSWER), bare.cancel, bare.ticket):
-        with pytest.raises(UnknownTicket, match="'order-1'"):
-            verb("order-1")
-    assert bare.open == 1
-
-
-def test_a_restored_learner_does_not_take_one_for_another() -> None:
-    before = bl.Learner(PLAIN)
-    before.predict(key="kept")
-    blob = before.snapshot()
-    before.predict(key="lost")
-    after = bl.Learner.restore(blob)
-    after.predict(key="next")  # has the number of the lost one
-    with pytest.raises(UnknownTicket, match="'lost'"):
-        after.observe("lost", ANSWER)
-    assert after.observe("kept", ANSWER)
-    assert after.observe("next", ANSWER)
 
 
 def test_keys_of_closed_tickets_are_forgotten() -> None:
@@ -121,18 +62,6 @@ class Renamed:
         self.inside.cancel(f"order-{ticket}")
 
 
-@pytest.mark.parametrize("name", ["first-adagrad-3", "full-omd-l1-tight-7"])
-def test_users_parts_and_functions_take_keys(name: str) -> None:
-    composition = COMPOSITIONS[name]
-    named = composition.learner()
-    width = named.predict(key="a").x.size
-    answer: Any = (lambda x: np.zeros(x.shape)) if name.startswith("full") else np.zeros(width)
-    named = bl.Learner.restore(named.snapshot(), composition.spec())
-    assert named.observe("a", answer)
-    with pytest.raises(UnknownTicket):
-        named.observe("a", answer)
-
-
 @pytest.mark.parametrize(
     "changes",
     [
@@ -155,34 +84,3 @@ def test_keys_that_cannot_be_are_refused(changes: dict[str, Any]) -> None:
     named.predict(key="b")
     with pytest.raises(SnapshotError, match="the keys cannot be read"):
         bl.Learner.restore(rewritten(named.snapshot(), changes))
-
-
-@examples(25)
-@given(st.lists(st.tuples(st.sampled_from("poxsr"), st.integers(0, 5)), max_size=40))
-def test_any_life_with_keys_is_that_of_a_dict(events: list[tuple[str, int]]) -> None:
-    """Predict, observe, cancel, save and restart, against names that are looked up by hand."""
-    named = bl.Learner(PLAIN)
-    names: dict[str, int] = {}
-    blob, saved_names = named.snapshot(), dict(names)
-    for kind, number in events:
-        name = f"order-{number}"
-        if kind == "p":
-            if name in names:
-                with pytest.raises(BadKey):
-                    named.predict(key=name)
-            else:
-                names[name] = named.predict(key=name).ticket
-        elif kind in "ox":
-            arguments = (name,) if kind == "x" else (name, ANSWER)
-            verb: Any = named.cancel if kind == "x" else named.observe
-            if name in names:
-                assert named.ticket(name) == names.pop(name)
-                verb(*arguments)
-            else:
-                with pytest.raises(UnknownTicket):
-                    verb(*arguments)
-        elif kind == "s":
-            blob, saved_names = named.snapshot(), dict(names)
-        else:
-            named, names = bl.Learner.restore(blob), dict(saved_names)
-        assert named.open == len(names)

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from belated.errors import BadFeatures, LogError
 from belated.logs import Kind, Kinds, Log, read
 from belated.logs import dates as date_forms
-from belated.logs.becoming import features_of, read_kind
+from belated.logs.moments import features_of, read_kind
 from belated.logs.numerals import FORMS, number
 
 ROWS = 120

@@ -140,16 +140,16 @@ def test_whole_logs_take_times_bit_for_bit() -> None:
         times.append(at)
     assert live.report().settled > 0
     batch = Knobs(ONE, deadline=5, silence=0.5)
-    batch.run(log[:20], costs, at=times[:20])
-    batch.run(log[20:], costs, at=times[20:])
+    batch.replay(None, costs, log[:20], at=times[:20])
+    batch.replay(None, costs, log[20:], at=times[20:])
     assert batch.snapshot() == live.snapshot()
     dated = Knobs(ONE, deadline="5s", silence=0.5)
     begin = datetime(2026, 1, 1)
-    dated.run(log, costs, at=np.array([begin + timedelta(seconds=at) for at in times]))
+    dated.replay(None, costs, log, at=np.array([begin + timedelta(seconds=at) for at in times]))
     assert dated.report().to_dict() == live.report().to_dict()
     before = batch.snapshot()
     with pytest.raises(UnknownTicket):
-        batch.run([batch.rounds, ~999], np.zeros(1000), at=[1e3, 2e3])
+        batch.replay(None, np.zeros(1000), [batch.rounds, ~999], at=[1e3, 2e3])
     assert batch.snapshot() == before
 
 
@@ -260,7 +260,7 @@ def test_a_store_logs_times_so_that_deadlines_come_true_again(tmp_path: Path) ->
     ],
 )
 def test_a_clock_is_told_a_time(model: Any) -> None:
-    first = {"features": [1.0]} if isinstance(model, bl.LinearModel) else {}
+    first = {"row": [1.0]} if isinstance(model, bl.LinearModel) else {}
     for _ in range(2):
         before = model.snapshot()
         with pytest.raises(ClockError, match="a time is wanted"):

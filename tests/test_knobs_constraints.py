@@ -13,12 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import belated as bl
-from belated.errors import SnapshotError, SpecError
+from belated.errors import SpecError
 from belated.models.knobs import Knobs
 from belated.models.knobs.constraints import holds
 from conftest import examples
 from naive_knobs import features, least_allowed
-from test_knobs import forged
 
 RANGES: dict[str, Any] = {"low": (0, 50), "high": (-10, 100), "n": bl.ranges.Int(0, 9)}
 NAMES = ("low", "high")
@@ -117,17 +116,21 @@ def test_the_best_on_an_edge_is_found() -> None:
 
 def test_the_best_beside_other_knobs_is_found() -> None:
     """Whole and logarithmic knobs are in no constraint, and their costs go with those that are."""
-    knobs = Knobs(
-        {"a": (0, 1), "b": (0, 1), "n": bl.ranges.Int(0, 8), "r": bl.ranges.Log(0.1, 10.0)},
-        start={"a": 0.3, "b": 0.5, "n": 3, "r": 1.0},
-        constraints=[{"a": 1, "b": 1, "at_most": 1}, {"a": 1, "b": -1, "at_least": -0.5}],
-    )
-    for _ in range(45):
-        ticket, setting = knobs.predict()
-        knobs.observe(ticket, _of_four(setting))
-    best = knobs.best()
+    lost = []
     least = _of_four({"a": 0.25, "b": 0.75, "n": 5, "r": 2.0})
-    assert _of_four(best) - least <= 0.05 * (_of_four(knobs.settings.start) - least)
+    for seed in range(5):
+        knobs = Knobs(
+            {"a": (0, 1), "b": (0, 1), "n": bl.ranges.Int(0, 8), "r": bl.ranges.Log(0.1, 10.0)},
+            start={"a": 0.3, "b": 0.5, "n": 3, "r": 1.0},
+            constraints=[{"a": 1, "b": 1, "at_most": 1}, {"a": 1, "b": -1, "at_least": -0.5}],
+            seed=seed,
+        )
+        for _ in range(45):
+            ticket, setting = knobs.predict()
+            knobs.observe(ticket, _of_four(setting))
+        lost.append((_of_four(knobs.best()) - least) / (_of_four(knobs.settings.start) - least))
+    assert np.median(lost) <= 0.05
+    assert max(lost) <= 0.1
 
 
 def _of_four(setting: Mapping[str, Any]) -> float:
@@ -152,7 +155,8 @@ def _believing(coefficients: Any, constraints: Any, start: Any, is_rough: bool =
     knobs._tuner.answers.unit, models = 1.0, knobs._tuner.models  # U = I, so that theta = w
     models.count = 10**6
     models.weights[int(is_rough)] = 2.0
-    models.whitened[0, : len(coefficients)] = coefficients
+    ends = models.diagonal() + models.most - np.arange(models.most)
+    models.factors[0, ends[: len(coefficients)]] = coefficients
     return knobs
 
 
@@ -266,21 +270,6 @@ def test_constraints_hold_exactly(told: dict[str, Any], step: float) -> None:
         knobs.observe(ticket, away[0] - away[1] + 0.1 * float(rng.normal()))
 
 
-def test_the_start_may_be_left_along_an_edge() -> None:
-    """It is on the edge, and steps are not much longer than places are apart."""
-    knobs = Knobs(
-        {"a": (0, 1), "b": (0, 1)},
-        start={"a": 0.7, "b": 0.3},
-        constraints=[{"a": 1, "b": 1, "at_most": 1}],
-        max_step=1e-6,
-    )
-    for _ in range(12):
-        ticket, setting = knobs.predict()
-        assert setting["a"] + setting["b"] <= 1.0
-        knobs.observe(ticket, -setting["a"] - 3.0 * setting["b"])
-    assert setting["b"] > 0.3 + 3e-6
-
-
 def test_what_was_played_in_spite_of_a_constraint_is_learned_as_it_was() -> None:
     """Steps then count from the nearest setting that is allowed, as the system stands there."""
     knobs = Knobs(
@@ -314,7 +303,7 @@ def test_live_is_batch_with_constraints_and_a_clock() -> None:
             plays.append(live.predict(at=at).setting)
         else:
             live.observe(~event, costs[~event], at=at)
-    assert batch.run(events, costs, at=times) == plays
+    assert batch.replay(None, costs, events, at=times) == plays
     assert batch.snapshot() == live.snapshot()
     assert all(play["x"] + play["y"] >= 0.2 for play in plays)
 
@@ -338,19 +327,3 @@ def test_wrong_constraints_are_named(constraints: Any, words: str) -> None:
     """An error says what is wrong."""
     with pytest.raises(SpecError, match=words):
         Knobs(RANGES, constraints=constraints)
-
-
-@pytest.mark.parametrize("name", ["at_most", "at_least"])
-def test_no_knob_is_called_as_a_bound_is(name: str) -> None:
-    """Constraints would take it for their bound."""
-    with pytest.raises(SpecError, match=f"cannot be called {name}"):
-        Knobs({name: (0, 1), "b": (0, 1)})
-
-
-def test_a_forged_last_play_is_refused() -> None:
-    """One that the constraints do not allow."""
-    knobs = Knobs({"x": (0, 1), "y": (0, 1)}, constraints=[{"x": 1, "y": 1, "at_most": 1.5}])
-    knobs.predict()
-    Knobs.restore(knobs.snapshot())
-    with pytest.raises(SnapshotError, match="last play"):
-        Knobs.restore(forged(knobs, "sampler.last", 0.9, slice(None)))

@@ -23,7 +23,7 @@ def lived(rounds: int = 60) -> tuple[Knobs, list[np.ndarray]]:
     came = []
     for t in range(rounds):
         context = {"country": "PT" if t % 3 else "NO", "hour": float(rng.integers(0, 12))}
-        ticket, setting = knobs.predict(context=context)
+        ticket, setting = knobs.predict(context)
         goal = 0.5 if context["country"] == "PT" else -0.5
         if t % 7 == 6:
             knobs.cancel(ticket)
@@ -60,7 +60,7 @@ def test_a_report_without_contexts_has_none() -> None:
     """And before the first cost, nothing is known of them."""
     assert Knobs({"x": (0, 1)}).report().contexts == ()
     fresh = Knobs({"x": (0, 1)}, context=CONTEXT)
-    fresh.predict(context={"country": "NO"})
+    fresh.predict({"country": "NO"})
     assert fresh.report().contexts == ()
 
 

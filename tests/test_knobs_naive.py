@@ -25,7 +25,7 @@ def test_models_are_those_of_the_slow_version(
     waiting: list[tuple[int, Any, Any, float]] = []
     for t in range(rounds * stride):
         z = {name: float(rng.integers(-4, 5)) / 4.0 for name in context}
-        ticket, setting = knobs.predict(context=z)
+        ticket, setting = knobs.predict(z)
         if t % stride:
             knobs.cancel(ticket)
             continue
@@ -43,15 +43,16 @@ def test_models_are_those_of_the_slow_version(
 def _agree(knobs: Knobs, naive: NaiveKnobs) -> None:
     """Demand the same weights, noise and coefficients, but for rounding."""
     models = knobs._tuner.models
-    assert models.weights.size == len(naive.models) == 12
+    assert models.weights.size == len(naive.models) == 8
     assert models.count == len(naive.learned) > 8
     assert np.allclose(models.weights, [model.weight for model in naive.models], rtol=1e-5)
     assert np.allclose(models.noise, [each.noise for each in naive.sets], rtol=1e-6)
-    triangle = np.zeros((models.most, models.most))
+    rows = np.zeros((models.most, models.most + 1))
     for g, each in enumerate(naive.sets):
-        triangle[np.triu_indices(models.most)] = models.factor[g]
+        rows[np.triu_indices(models.most, 0, models.most + 1)] = models.factors[g]
+        triangle = rows[:, :-1]
         for model, size in zip(each.models, (models.base, models.most), strict=True):
             assert model.theta is not None
-            w = models.whitened[g, :size]
+            w = rows[:size, -1]
             found = np.linalg.solve(triangle[:size, :size], w)
             assert np.allclose(found, model.theta, rtol=1e-5, atol=1e-6)

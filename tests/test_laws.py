@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import copy
 import itertools
 import json
-import pickle
 from collections.abc import Callable
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 
 import belated as bl
-from belated.errors import AlreadyObserved, BadFeedback, SnapshotError, UnknownTicket
+from belated.errors import BadFeedback
 from compositions import (
     ALL,
     BASES,
@@ -109,9 +106,9 @@ def test_batch_is_live_bit_for_bit(composition: Composition) -> None:
     batch = composition.learner()
     if composition.answer == "function":
         with pytest.raises(BadFeedback, match="gradient function"):
-            batch.run(codes(life), answers)
+            batch.replay(codes(life), answers)
         return
-    assert batch.run(codes(life), answers).tobytes() == np.array(plays).tobytes()
+    assert batch.replay(codes(life), answers).tobytes() == np.array(plays).tobytes()
     assert batch.snapshot() == live.snapshot()
     assert batch.report() == live.report()
 
@@ -194,39 +191,6 @@ def test_a_restored_learner_goes_on_as_if_nothing_had_happened(composition: Comp
         begun(first, life[cut : cut + step])
 
 
-@each_choice
-def test_restore_keeps_seed_strictness_and_spec(composition: Composition) -> None:
-    learner = composition.learner(seed=2**64 - 1, strict=True)
-    learner.predict()
-    again = restored(composition, learner.snapshot())
-    assert (again.seed, again.strict, again.rounds, again.open) == (2**64 - 1, True, 1, 1)
-    if composition.row.base != "adagrad":
-        assert again.spec == learner.spec
-    if composition.has_user_code:
-        with pytest.raises(SnapshotError, match="pass its spec"):
-            bl.Learner.restore(learner.snapshot())
-
-
-@each_choice
-@pytest.mark.parametrize(
-    "duplicate", [lambda v: pickle.loads(pickle.dumps(v)), copy.deepcopy], ids=["pickle", "copy"]
-)
-def test_pickle_and_deepcopy(
-    composition: Composition, duplicate: Callable[[bl.Learner], bl.Learner]
-) -> None:
-    middle = shortened(70)
-    learner = with_life(composition, middle)
-    before = learner.snapshot()
-    twin = duplicate(learner)
-    assert twin.snapshot() == before
-    ends = []
-    for one in (learner, twin):
-        drive = Drive(composition, composition.answers())(one, events()[middle : 2 * middle])
-        ends.append((np.array(drive.plays).tobytes(), one.snapshot()))
-    assert ends[0] == ends[1]
-    assert ends[0][1] != before
-
-
 # --- Refusals ------------------------------------------------------------------------------------
 
 
@@ -273,70 +237,6 @@ def test_a_refused_answer_changes_nothing(composition: Composition) -> None:
             learner.observe(ticket, answer)
         assert learner.snapshot() == before, name
     assert learner.observe(ticket, good(composition))
-
-
-@of(FEW)
-@pytest.mark.parametrize(
-    "value",
-    [
-        "0.1",
-        np.str_("0.1"),
-        b"0.1",
-        Fraction(1, 10),
-        0.1 + 0j,
-        np.datetime64(0, "s"),
-        {"value": 0.1},
-    ],
-    ids=["str", "np.str_", "bytes", "object", "complex", "time", "dict"],
-)
-def test_answers_are_numbers(composition: Composition, value: Any) -> None:
-    learner = with_life(composition, shortened(75))
-    ticket = learner.predict().ticket
-    before = learner.snapshot()
-    for answer in (bad := [value] * width_of(composition), np.array(bad)):
-        given = _returns(answer) if composition.answer == "function" else answer
-        with pytest.raises(BadFeedback, match="observe: "):
-            learner.observe(ticket, given)
-        assert learner.snapshot() == before
-
-
-@each_choice
-def test_a_refused_ticket_changes_nothing(composition: Composition) -> None:
-    learner = with_life(composition)
-    observed = next(t for kind, t in events() if kind == "observe")
-    cancelled = next(t for kind, t in events() if kind == "cancel")
-    before = learner.snapshot()
-    answer = good(composition)
-    unknown: list[Any] = [ROUNDS, -1, -2, 10**6, 2**63 - 1, -(2**63)]
-    unknown += [1.0, None, "1", [1], np.float64(1.0), np.bool_(True), b"1"]
-    for ticket in unknown:
-        with pytest.raises(UnknownTicket):
-            learner.observe(ticket, answer)
-        with pytest.raises(UnknownTicket):
-            learner.cancel(ticket)
-    closed: list[Any] = [observed, cancelled, np.int64(observed), np.uint8(cancelled)]
-    for ticket in closed:
-        is_gone = ticket < learner._player.tickets.forgotten
-        refusal = UnknownTicket if is_gone else AlreadyObserved
-        with pytest.raises(refusal, match="before"):
-            learner.observe(ticket, answer)
-        with pytest.raises(refusal, match="before"):
-            learner.cancel(ticket)
-    assert learner.snapshot() == before
-
-
-@of([*FEW, ALL[-1]])
-@pytest.mark.parametrize("ticket", [2**63, -(2**63) - 1, 10**30, True, np.uint64(2**64 - 1)])
-def test_no_number_is_a_ticket_by_accident(composition: Composition, ticket: Any) -> None:
-    learner = composition.learner()
-    learner.predict()
-    learner.predict()
-    before = learner.snapshot()
-    with pytest.raises(UnknownTicket):
-        learner.observe(ticket, good(composition))
-    with pytest.raises(UnknownTicket):
-        learner.cancel(ticket)
-    assert learner.snapshot() == before
 
 
 @each_choice

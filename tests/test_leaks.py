@@ -11,11 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from belated.errors import LogError
-from belated.evaluations.asked import Columns
+from belated.evaluations.log import Columns
 from belated.evaluations.reading import decisions_of
-from belated.logs.copies import is_copy, is_rounded, step_of
-from belated.replays.labels import Labels
-from belated.replays.silence import Silence
+from belated.logs.leaks import is_copy, is_rounded, step_of
+from belated.replays.labels import Labels, Silence
 from belated.replays.task import Asked, Task, task_of
 
 ROWS = 400
@@ -133,12 +132,6 @@ def test_all_features_that_know_the_answer_are_named_at_once() -> None:
         task(table)
 
 
-def test_columns_that_are_said_to_be_known_must_be_there() -> None:
-    table = _with(lambda took, came, fare: fare)
-    with pytest.raises(LogError, match=r"'leek' is said to be known .*'leak'"):
-        task(table, known=("leek",))
-
-
 @given(
     st.lists(st.floats(-1e4, 1e4), min_size=40, max_size=80, unique=True),
     st.floats(0.01, 100.0),
@@ -155,13 +148,6 @@ def test_every_rounded_copy_is_found(
     steps = np.ptp(cells) / max(step_of(cells), 1e-300)
     common = int(np.unique(cells, return_counts=True)[1].max())
     assert found or steps < 6.5 or len(h) - common < 10
-
-
-def test_steps_are_those_of_the_whole_column() -> None:
-    assert step_of(np.array([0.1, 0.3, 0.7])) == pytest.approx(0.2)
-    assert step_of(np.array([19_844.0, 19_844.0 + 1.0 / 1440.0])) == pytest.approx(1.0 / 1440.0)
-    assert step_of(np.full(5, 3.0)) == 0.0
-    assert step_of(np.random.default_rng(0).normal(size=9)) == 0.0
 
 
 def test_whole_numbers_beside_whole_numbers_must_be_exact() -> None:
@@ -222,14 +208,3 @@ def test_a_yes_or_no_that_is_the_reward_with_silence_is_refused() -> None:
     ]
     with pytest.raises(LogError, match="'took' is the reward 'reward' under another name"):
         decisions_of(table, Columns(), silence=0.0)
-
-
-def test_what_is_said_of_columns_that_are_not_there_is_refused() -> None:
-    table = shop()
-    del table["took"]
-    with pytest.raises(LogError, match=r"'leek' is said to be known .*'age'"):
-        decisions_of(table, Columns(known=("leek",)))
-    with pytest.raises(LogError, match="'leek' is told to be 'ignore'"):
-        decisions_of(table, Columns(ignore=("leek",)))
-    with pytest.raises(LogError, match="nothing to ignore"):
-        decisions_of(table, Columns(context=("age",), ignore=("age",)))

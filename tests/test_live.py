@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import math
 import signal
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,7 +14,6 @@ from hypothesis import strategies as st
 import belated as bl
 from belated.errors import AlreadyObserved, BadFeedback, SnapshotError, SpecError, UnknownTicket
 from compositions import COMPOSITIONS, AdaGrad, Array, Drive, codes, events
-from held import held
 from interrupts import without_collector
 
 PLAIN = COMPOSITIONS["first-pftrl-ball-delay-1"]
@@ -146,26 +143,6 @@ def test_certificates_after_surprises() -> None:
     assert "largest gradient seen" in report.certificate_note
 
 
-def test_a_report_in_words_and_in_json() -> None:
-    learner = bl.Learner(line())
-    report = many(learner, [1.5], 3000)
-    data = json.loads(report.to_json())
-    assert data == json.loads(report.to_json(indent=2)) == json.loads(json.dumps(report.to_dict()))
-    assert data["rounds"] == 3000
-    assert report.certificate is not None
-    assert data["certificate"]["total"] == report.certificate.total
-    assert data["certificate"]["learning"] == report.certificate.learning
-    text = str(report)
-    for word in ("rounds", "3,000", "excess", "certificate", "exceeded lipschitz", "rate"):
-        assert word in text
-    fresh = bl.Learner(line()).report()
-    assert "none yet" in str(fresh)
-    assert json.loads(fresh.to_json())["certificate"] is None
-    with pytest.raises(AttributeError):
-        report.rounds = 3  # type: ignore[misc]
-    assert report == learner.report()
-
-
 @given(st.lists(st.integers(0, 9), max_size=40))
 def test_a_report_agrees_with_the_timeline(delays: list[int]) -> None:
     """Delays are in rounds; those past the end stay open and run to the end."""
@@ -174,7 +151,7 @@ def test_a_report_agrees_with_the_timeline(delays: list[int]) -> None:
         [t + d + 0.5 if t + d < len(delays) else None for t, d in enumerate(delays)],
     )
     learner = PLAIN.learner()
-    learner.run(timeline, np.ones((len(delays), 1)))
+    learner.replay(timeline, np.ones((len(delays), 1)))
     counters = bl.Counters()
     for event in timeline.events.tolist():
         if event >= 0:
@@ -329,23 +306,6 @@ def test_full_information_asks_at_the_current_point() -> None:
     assert asked[1].tolist() == now.tolist() != played.tolist()
 
 
-def test_a_failing_gradient_changes_nothing() -> None:
-    learner = FUNCTIONS.learner()
-    learner.predict()
-    before = learner.snapshot()
-
-    def broken(x: Array) -> Array:
-        x[:] = 5.0
-        raise RuntimeError("no gradient today")
-
-    with pytest.raises(RuntimeError, match="no gradient today"):
-        learner.observe(0, broken)
-    with pytest.raises(BadFeedback, match="function that gives the gradient"):
-        learner.observe(0, np.zeros(7))
-    assert learner.snapshot() == before
-    assert learner.observe(0, lambda x: np.zeros(7))
-
-
 class Moody(AdaGrad):
     """A base that fails when told to."""
 
@@ -434,24 +394,6 @@ def test_a_base_that_learns_and_then_fails_is_undone_too() -> None:
     assert learner.snapshot() == before
 
 
-def test_a_failing_projection_undoes_the_event() -> None:
-    fails: list[bool] = []
-
-    def project(v: Array) -> Array:
-        if fails:
-            raise RuntimeError("outside")
-        return np.clip(v, -1.0, 1.0)
-
-    spec = bl.FirstOrder(bl.PFTRL(bl.ConvexSet(3, project, 4.0), bl.rates.Tight(1.0)))
-    learner = bl.Learner(spec)
-    learner.predict()
-    before = learner.snapshot()
-    fails.append(True)
-    with pytest.raises(RuntimeError, match="outside"):
-        learner.observe(0, [0.1, 0.2, 0.3])
-    assert learner.snapshot() == before
-
-
 def test_learners_do_not_share_a_users_base() -> None:
     base = AdaGrad(3)
     spec = bl.FirstOrder(base)
@@ -492,76 +434,6 @@ def test_bad_starts_are_refused() -> None:
         bl.Learner(bl.FirstOrder(Nowhere(1)))
 
 
-# --- Messages ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("event", "error", "message"),
-    [
-        (
-            lambda b: b.observe(7, [0.1] * 3),
-            UnknownTicket,
-            "observe: ticket 7 was never handed out",
-        ),
-        (lambda b: b.observe(7, [0.1] * 3), UnknownTicket, "tickets so far: 0 to 1"),
-        (lambda b: b.cancel(7), UnknownTicket, "cancel: ticket 7 was never handed out"),
-        (lambda b: b.observe("a", [0.1] * 3), UnknownTicket, "no open ticket has the key 'a'"),
-        (lambda b: b.observe(0, [0.1] * 3), AlreadyObserved, "ticket 0 was answered or cancelled"),
-        (lambda b: b.observe(1, [0.1] * 2), BadFeedback, r"shape \(3,\), got \(2,\)"),
-        (lambda b: b.observe(1, np.zeros(2)), BadFeedback, r"shape \(3,\), got \(2,\)"),
-        (lambda b: b.observe(1, "north"), BadFeedback, "3 numbers, got 'north'"),
-        (lambda b: b.observe(1, [np.nan] * 3), BadFeedback, "answer to ticket 1 is not finite"),
-        (lambda b: b.observe(1, [1e200] * 3), BadFeedback, "too large"),
-    ],
-)
-def test_messages(
-    event: Callable[[Any], object], error: type[bl.BelatedError], message: str
-) -> None:
-    learner = WIDE.learner()
-    learner.predict()
-    learner.predict()
-    learner.observe(0, [0.1, 0.0, 0.0])
-    with pytest.raises(error, match=message) as caught:
-        event(learner)
-    assert isinstance(caught.value, bl.BelatedError)
-
-
-def test_messages_before_the_first_ticket() -> None:
-    with pytest.raises(UnknownTicket, match="no ticket was handed out yet"):
-        WIDE.learner().observe(0, [0.0, 0.0, 0.0])
-    with pytest.raises(UnknownTicket, match="no ticket was handed out yet"):
-        WIDE.learner().cancel(0)
-
-
-@pytest.mark.parametrize("seed", [-1, 2**64, 1.0, "1"])
-def test_bad_seeds(seed: Any) -> None:
-    with pytest.raises(SpecError, match="seed must be"):
-        bl.Learner(line(), seed)
-
-
-def test_numpy_seeds_and_tickets() -> None:
-    learner = bl.Learner(VALUES.spec(), np.uint64(2**64 - 1))  # type: ignore[arg-type]
-    assert learner.seed == 2**64 - 1
-    ticket = learner.predict().ticket
-    assert type(ticket) is int
-    assert learner.observe(np.int32(ticket), 0.5)  # type: ignore[arg-type]
-
-
-def test_only_whole_compositions_run() -> None:
-    for part in (bl.Ball(2), bl.PFTRL(bl.Ball(2), bl.rates.Tight(1.0)), "FirstOrder", None):
-        with pytest.raises(SpecError, match="Learner: needs FirstOrder"):
-            bl.Learner(part)  # type: ignore[arg-type]
-
-
-def test_a_learner_says_what_it_is() -> None:
-    learner = bl.Learner(line())
-    learner.predict()
-    assert repr(learner) == f"<Learner of {line()!r}: 1 rounds, 1 open>"
-    decision = learner.predict()
-    assert decision == (decision.ticket, decision.x)
-    assert (learner.rounds, learner.open, learner.seed, learner.strict) == (2, 2, 0, False)
-
-
 # --- Whole runs ----------------------------------------------------------------------------------
 
 
@@ -585,18 +457,9 @@ def test_a_refused_event_is_named_and_undoes_the_run(composition: Any) -> None:
     ]
     for timeline, error, message in cases:
         with pytest.raises(error, match=message):
-            learner.run(timeline, rows)
+            learner.replay(timeline, rows)
         assert learner.snapshot() == before
     assert learner.predict().ticket == 20
-
-
-def test_a_refused_run_restores_a_users_base_too() -> None:
-    composition = COMPOSITIONS["first-adagrad-3"]
-    learner = composition.learner()
-    before = learner.snapshot()
-    with pytest.raises(UnknownTicket, match="event 2"):
-        learner.run([0, ~0, 7], composition.answers())
-    assert learner.snapshot() == before
 
 
 @pytest.mark.parametrize(
@@ -605,55 +468,30 @@ def test_a_refused_run_restores_a_users_base_too() -> None:
 def test_a_run_goes_on_where_the_learner_stands(composition: Any) -> None:
     life, answers = events(cancel=False), composition.answers()
     whole, parts = composition.learner(), composition.learner()
-    plays = whole.run(codes(life), answers)
+    plays = whole.replay(codes(life), answers)
     assert plays.shape == (60, *whole.predict().x.shape)
     whole = composition.learner()
-    whole.run(codes(life), answers)
+    whole.replay(codes(life), answers)
     pieces = [
-        parts.run(codes(life[:50]), answers),
-        parts.run(codes(life[50:80]), answers),
-        parts.run(codes(life[80:]), answers, keep=True),
+        parts.replay(codes(life[:50]), answers),
+        parts.replay(codes(life[50:80]), answers),
+        parts.replay(codes(life[80:]), answers, keep=True),
     ]
     assert np.concatenate(pieces).tobytes() == plays.tobytes()
     assert parts.snapshot() == whole.snapshot()
-    last = composition.learner().run(codes(life), answers, keep=False)
+    last = composition.learner().replay(codes(life), answers, keep=False)
     assert last.tobytes() == plays[-1:].tobytes()
     assert last.shape == plays[-1:].shape
-
-
-@pytest.mark.parametrize("composition", [WIDE, VALUES, USER_SET], ids=lambda c: c.name)
-def test_first_says_where_the_answers_begin(composition: Any) -> None:
-    answers = composition.answers()
-    one, other = composition.learner(), composition.learner()
-    for learner in (one, other):
-        learner.run([0, ~0, 1], answers)
-    one.run([2, ~2, 3, ~3], answers)
-    other.run([2, ~2, 3, ~3], answers[2:4], first=2)
-    assert one.snapshot() == other.snapshot()
-    with pytest.raises(UnknownTicket, match="ticket 1 has no row"):
-        other.run([~1], answers[2:4], first=2)
-    other.run([~1], answers[1:2], first=1)
-    one.run([~1], answers)
-    assert one.snapshot() == other.snapshot()
 
 
 def test_a_run_along_a_timeline_leaves_open_what_was_never_answered() -> None:
     timeline = bl.Timeline.from_intervals([0.0, 1.0, 2.0, 3.0], [2.5, None, 3.5, np.inf])
     learner = WIDE.learner()
-    learner.run(timeline, WIDE.answers())
+    learner.replay(timeline, WIDE.answers())
     assert (learner.open, learner.report().observed) == (2, 2)
     assert learner.report().total_delay == timeline.total_delay
     learner.observe(1, [0.1, 0.1, 0.1])
     learner.observe(3, [0.1, 0.1, 0.1])
-
-
-def test_an_empty_run() -> None:
-    learner = VALUES.learner()
-    before = learner.snapshot()
-    assert learner.run(np.array([], dtype=np.int64), np.zeros((0, 1))).shape == (0, 2)
-    assert learner.run(bl.Timeline.from_delays([]), np.zeros(0)).shape == (0, 2)
-    assert learner.run([], []).shape == (0, 2)
-    assert learner.snapshot() == before
 
 
 @pytest.mark.parametrize(
@@ -673,16 +511,7 @@ def test_runs_refuse_what_is_no_log(
     timeline: Any, feedback: Any, error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):
-        WIDE.learner().run(timeline, feedback)
-
-
-def test_a_run_in_chunks_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    life, answers = codes(events(cancel=False)), VALUES.answers()
-    chunked, whole = VALUES.learner(), VALUES.learner()
-    plays = whole.run(life, answers)
-    monkeypatch.setattr("belated.core.learner.CHUNK", 16)
-    assert chunked.run(life, answers).tobytes() == plays.tobytes()
-    assert chunked.snapshot() == whole.snapshot()
+        WIDE.learner().replay(timeline, feedback)
 
 
 @pytest.mark.compiled
@@ -705,9 +534,9 @@ def test_a_run_that_a_users_part_interrupts_leaves_no_trace() -> None:
     rest = np.concatenate([np.arange(1, 60), ~np.arange(1, 60)])
     calls.clear()
     with pytest.raises(KeyboardInterrupt):
-        learner.run(rest, answers)
+        learner.replay(rest, answers)
     assert learner.snapshot() == before
-    assert learner.run(rest, answers).tobytes() == other.run(rest, answers).tobytes()
+    assert learner.replay(rest, answers).tobytes() == other.replay(rest, answers).tobytes()
 
 
 @pytest.mark.compiled
@@ -726,7 +555,7 @@ def test_a_run_that_a_signal_interrupts_leaves_no_trace(monkeypatch: pytest.Monk
         old = signal.signal(signal.SIGALRM, signal.default_int_handler)
         signal.setitimer(signal.ITIMER_REAL, 0.002)
         try:
-            learner.run(life, answers, keep=False)
+            learner.replay(life, answers, keep=False)
             learner = bl.Learner.restore(before)
         except KeyboardInterrupt:
             was_interrupted = True
@@ -735,67 +564,3 @@ def test_a_run_that_a_signal_interrupts_leaves_no_trace(monkeypatch: pytest.Monk
             signal.signal(signal.SIGALRM, old)
         rounds *= 2
     assert learner.snapshot() == before
-
-
-def test_a_run_does_not_touch_its_arguments() -> None:
-    life, answers = codes(events(cancel=False)), WIDE.answers()
-    kept = life.copy(), answers.copy()
-    life.flags.writeable = answers.flags.writeable = False
-    first = WIDE.learner().run(life, answers)
-    assert np.array_equal(life, kept[0])
-    assert np.array_equal(answers, kept[1])
-    again = WIDE.learner().run(life.tolist(), np.asfortranarray(answers).astype(">f8"))
-    assert again.tobytes() == first.tobytes()
-
-
-# --- Long lives ----------------------------------------------------------------------------------
-
-
-@pytest.mark.compiled
-@pytest.mark.needs_compiler
-@pytest.mark.parametrize("composition", [WIDE, MEANS], ids=lambda c: c.name)
-def test_a_straggler_is_still_known_after_a_hundred_thousand_rounds(composition: Any) -> None:
-    rounds = 100_000
-    timeline = np.empty(2 * rounds + 1, dtype=np.int64)
-    timeline[0] = 0  # ticket 0 waits
-    tickets = np.arange(1, rounds + 1)
-    timeline[1::2] = tickets
-    timeline[2::2] = ~tickets
-    answers = np.resize(composition.answers(), (rounds + 1, composition.answers().shape[1]))
-    learner = composition.learner()
-    learner.run(timeline, answers, keep=False)
-    assert learner.open == 1
-    assert held(learner) < 100_000
-    report = learner.report()
-    assert (report.max_delay, report.total_delay) == (rounds, rounds)
-    copy = bl.Learner.restore(learner.snapshot())
-    for one in (learner, copy):
-        assert one.observe(0, composition.feedback(answers[0]))
-        with pytest.raises(AlreadyObserved):
-            one.observe(0, composition.feedback(answers[0]))
-        with pytest.raises(AlreadyObserved):
-            one.observe(77_777, composition.feedback(answers[0]))
-    assert learner.snapshot() == copy.snapshot()
-    assert learner.report().max_dual_delay == rounds
-
-
-@pytest.mark.parametrize("composition", [WIDE, MEANS], ids=lambda c: c.name)
-def test_the_table_grows_and_keeps_every_ticket(composition: Any) -> None:
-    rng = np.random.default_rng(4)
-    learner, answers = composition.learner(), composition.answers()
-    waiting: list[int] = []
-    done: list[int] = []
-    for t in range(3000):
-        assert learner.predict().ticket == t
-        waiting.append(t)
-        while len(waiting) > 500 * abs(math.sin(t / 400.0)):
-            ticket = waiting.pop(int(rng.integers(len(waiting))))
-            assert learner.observe(ticket, composition.feedback(answers[ticket % 60]))
-            done.append(ticket)
-    assert learner.open == len(waiting) > 0
-    for ticket in done[::7]:
-        with pytest.raises(AlreadyObserved):
-            learner.observe(ticket, composition.feedback(answers[0]))
-    for ticket in waiting:
-        learner.observe(ticket, composition.feedback(answers[0]))
-    assert learner.open == 0

@@ -22,10 +22,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from belated.errors import LogError, TimelineError
-from belated.logs import BadRows, Log, read, scan
+from belated.logs import Log, read, scan
 from belated.logs import texts as texts_module
 from belated.logs.columns import choose
-from belated.logs.zones import to_utc
+from belated.logs.dates import to_utc
 from belated.timeline import Timeline
 from conftest import Python
 
@@ -180,12 +180,6 @@ def test_all_other_columns_are_features_on_request() -> None:
         read(TABLE, features="shop")
 
 
-def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path: Path) -> None:
-    path = tmp_path / "log.csv"
-    path.write_bytes(b"\xef\xbb\xbfasked_at,answered_at\r\n1,2\r\n")
-    assert len(read(path)) == 1
-
-
 # ---- times -------------------------------------------------------------------------------------
 
 
@@ -246,22 +240,6 @@ def test_numbers_of_any_type(column: Any) -> None:
     assert log.predicted_at.tolist() == [3.0, 4.0]
     assert log.unit == "s"
     assert log.answered.tolist() == [True, False]
-
-
-@pytest.mark.parametrize(
-    "cell", [None, "", "nan", "NaN", "NaT", "None", "null", "NA", "inf", "Infinity", "never"]
-)
-@pytest.mark.parametrize("other", ["2024-05-01", "7", "7.5"])
-def test_words_for_never(cell: str | None, other: str) -> None:
-    log = read({"predicted_at": [other, other], "observed_at": [other, cell]})
-    assert log.answered.tolist() == [True, False]
-
-
-@pytest.mark.parametrize("never", [None, np.nan, np.inf])
-def test_numbers_for_never(never: float | None) -> None:
-    log = read({"predicted_at": [1.0, 2.0], "observed_at": [never, 3.0]})
-    assert log.answered.tolist() == [False, True]
-    assert np.isnan(log.observed_at[0])
 
 
 def test_a_log_without_any_answer() -> None:
@@ -340,23 +318,6 @@ def test_columns_are_guessed(names: list[str], wanted: tuple[int, int]) -> None:
     assert (found.predicted, found.observed) == (names[wanted[0]], names[wanted[1]])
 
 
-@pytest.mark.parametrize("unit", ["s", "ms", "ns"])
-@pytest.mark.parametrize(
-    "names", [("shown_at", "bought_at"), ("bought_at", "shown_at"), ("first_at", "then_at")]
-)
-def test_columns_of_counts_since_1970_are_guessed(names: tuple[str, str], unit: str) -> None:
-    scale = {"s": 1, "ms": 10**3, "ns": 10**9}[unit]
-    wanted = sorted(names, key=lambda name: name in ("bought_at", "then_at"))
-    early = [(1_717_162_200 + 60 * i) * scale for i in range(9)]
-    late = [at + 40 * scale for at in early]
-    cells = {"price": [3 + i for i in range(9)], wanted[0]: early, wanted[1]: late}
-    for table in (cells, {name: [*map(str, column)] for name, column in cells.items()}):
-        log = read({name: table[name] for name in ("price", *names)})
-        assert (log.is_epoch, log.unit) == (True, unit)
-        assert log.predicted_at.tolist() == early
-        assert log.observed_at.tolist() == late
-
-
 @pytest.mark.parametrize(
     "table",
     [
@@ -373,13 +334,6 @@ def test_where_there_is_doubt_it_asks(table: dict[str, list[Any]]) -> None:
     assert "predicted=..." in str(caught.value)
     assert "--predicted" in str(caught.value)
     assert ("'a' (" in str(caught.value)) == (table["a"] != ["x"])
-
-
-def test_names_that_are_not_there() -> None:
-    with pytest.raises(LogError, match="no column 'asked'; it has 'asked_at', 'answered_at'"):
-        read(TABLE, "asked")
-    with pytest.raises(LogError, match="two columns, got 'size' twice"):
-        read(TABLE, "size", "size")
 
 
 # ---- what is wrong -----------------------------------------------------------------------------
@@ -429,17 +383,6 @@ def test_lines_of_the_wrong_length_are_bad_rows(tmp_path: Path) -> None:
         "line 3: has 1 cells, not 2",
         "line 4: has 3 cells, not 2",
     ]
-
-
-def test_swapped_columns_are_suspected() -> None:
-    with pytest.raises(LogError, match="swapped"):
-        read({"predicted_at": [5, 6], "observed_at": [1, 2]})
-
-
-def test_many_bad_rows_among_many(tmp_path: Path) -> None:
-    rows = ["x,1" if t % 1000 == 17 else f"{t},{t}" for t in range(20_000)]
-    log = read(text_log(tmp_path, *rows), on_bad="skip")
-    assert (len(log), log.bad.count) == (19_980, 20)
 
 
 @pytest.mark.parametrize(
@@ -531,13 +474,6 @@ def test_columns_that_hold_no_times(table: dict[str, Any], message: str) -> None
         read(table, "a", "b")
 
 
-def test_two_columns_of_one_name(tmp_path: Path) -> None:
-    with pytest.raises(LogError, match="two columns called 'a'"):
-        read(text_log(tmp_path, "1,2", header="a,a"))
-    with pytest.raises(LogError, match="two columns called 'a'"):
-        read(pd.DataFrame([[1, 2]], columns=["a", "a"]))
-
-
 def test_nothing_but_bad_rows() -> None:
     table = {"predicted_at": ["2", "3", "x"], "observed_at": ["1", "1", "1"]}
     with pytest.raises(LogError, match="no rows that can be used"):
@@ -583,16 +519,6 @@ def test_logs_check_their_columns() -> None:
         Log(times, times, features={"size": np.arange(2.0)})
     with pytest.raises(ValueError, match="unit must be one of"):
         Log(times, times, unit="weeks")  # type: ignore[arg-type]
-
-
-def test_a_log_says_what_it_is() -> None:
-    log = read(TABLE, features=["shop"])
-    assert repr(log) == (
-        "Log('table', 3 rows, 2 answered, UTC 2024-05-01T10:00 to 2024-05-01T12:00, features shop)"
-    )
-    assert repr(Log(np.arange(2.0), np.arange(2.0), unit="s")).endswith("in s, 0.0 to 1.0)")
-    assert len(log.take([0, 2])) == 2
-    assert str(BadRows(1)) == "1 bad row\n  and 1 more"
 
 
 def test_without_pyarrow_the_extra_is_named(python: Python) -> None:

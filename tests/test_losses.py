@@ -20,7 +20,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import naive
 import naive_losses as slow
 from belated.domains import Ball, Box, ConvexSet, Domain, L1Ball, Simplex
 from belated.errors import SpecError
@@ -44,7 +43,6 @@ from belated.research.losses import (
     Squared,
     Switching,
 )
-from belated.research.losses.compose import loss_of
 from belated.spec import from_json
 from conftest import INTERPRETED, Python, everything
 from naive_losses import TARGETS, Family, Kind, NaiveSource, Targets
@@ -190,18 +188,6 @@ def test_rows_against_the_slow_version(
     np.testing.assert_allclose(targets, [b for _, b in rounds], rtol=1e-12, atol=1e-14)
 
 
-@each_family
-def test_rows_of_arrays_are_the_arrays(family: Family) -> None:
-    loss = given_loss(family, 4)
-    wanted, numbers = given_arrays(TARGETS[family], 4)
-    vectors, targets = loss.rows(3, 9)
-    np.testing.assert_array_equal(vectors, wanted[3:9])
-    np.testing.assert_array_equal(targets, np.zeros(6) if numbers is None else numbers[3:9])
-    assert loss.rounds == ROUNDS
-    assert loss.rows(5, 5)[0].shape == (0, 4)
-    assert loss.rows(9, 5)[1].shape == (0,)
-
-
 @each_oblivious
 def test_rounds_may_be_drawn_in_any_order(pair: Pair) -> None:
     loss = pair.loss()
@@ -241,12 +227,6 @@ def test_gradients_support_the_loss(family: Family, data: Any) -> None:
     below = loss.value(t, x) + loss.gradient(t, x) @ (y - x)
     below += curvature / 2.0 * float((y - x) @ (y - x))
     assert loss.value(t, y) >= below - 1e-12 * (1.0 + abs(below))
-
-
-def test_gradients_at_the_kinks() -> None:
-    assert Absolute([[2.0, 1.0]], [4.0]).gradient(0, [1.0, 2.0]).tolist() == [0.0, 0.0]
-    assert Hinge([[2.0]], [-1.0]).gradient(0, [-0.5]).tolist() == [0.0]
-    assert Hinge([[2.0]], [-1.0]).gradient(0, [-0.4]).tolist() == [2.0]
 
 
 def test_logistic_keeps_its_digits_at_every_margin() -> None:
@@ -310,19 +290,6 @@ def test_blocks_are_constant_inside_and_fair_outside() -> None:
     assert np.abs(signs.mean(axis=0)).max() < 5.0 / math.sqrt(1000.0)
 
 
-def test_follow_the_leader_loses_every_round_when_they_alternate() -> None:
-    vectors, _ = Linear(Alternating(1)).rows(0, 100)
-    leader = -np.sign(np.cumsum(vectors[:-1, 0]))  # the best x in [-1, 1] so far
-    assert (leader * vectors[1:, 0]).tolist() == [1.0] * 99
-
-
-@pytest.mark.parametrize("family", ["absolute", "squared", "logistic", "hinge"])
-def test_alternating_targets_pull_to_both_sides(family: Family) -> None:
-    """What one round wants is what the next one does not."""
-    loss = FAMILIES[family](Alternating(1))
-    assert loss.gradient(1, [0.0])[0] == -loss.gradient(2, [0.0])[0] > 0.0
-
-
 def test_adaptive_losses_follow_the_play() -> None:
     loss = Linear(Adaptive(2, scale=2.0))
     assert loss.is_adaptive
@@ -332,22 +299,6 @@ def test_adaptive_losses_follow_the_play() -> None:
     for nothing in ([0.0, 0.0], [0.0, 1e-200]):
         assert loss.gradient(0, nothing).tolist() == [2.0, 0.0]
     assert not Linear(Random(2)).is_adaptive
-
-
-def test_streams_differ_from_those_of_the_learners() -> None:
-    """With the same seed, noise, hidden directions and exploration know nothing of each other."""
-    noises, _ = Linear(Random(3, noise=1.0, seed=9)).rows(0, 20)
-    means, _ = Linear(Switching(3, 1, noise=0.0, seed=9)).rows(0, 20)
-    explored = np.array([naive.direction(9, t, 3) for t in range(20)])
-    for left, right in itertools.combinations((noises, means, explored), 2):
-        assert np.abs(left - right).max(axis=1).min() > 1e-6
-
-
-@pytest.mark.parametrize("kind", KINDS[:4])
-def test_seeds_give_other_rounds(kind: Kind) -> None:
-    rows = [Absolute(source_of(kind, 3, seed=seed)).rows(0, 30)[0] for seed in (0, 1, 2**32)]
-    for left, right in itertools.combinations(rows, 2):
-        assert (left != right).any()
 
 
 # --- Sums ----------------------------------------------------------------------------------------
@@ -526,7 +477,7 @@ def test_constants_of_many_rounds_are_found_in_pieces(monkeypatch: pytest.Monkey
     losses = [given_loss(family, 3) for family in FAMILIES]
     domain = DOMAINS["box"]
     whole = [loss.constants(domain) for loss in losses]
-    monkeypatch.setattr("belated.research.losses.given._CHUNK", 7)
+    monkeypatch.setattr("belated.research.losses.sources._CHUNK", 7)
     assert [loss.constants(domain) for loss in losses] == whole
 
 
@@ -566,43 +517,6 @@ def test_specs_are_written_and_read(loss: Loss) -> None:
     assert Loss.from_json(loss.to_json()) == loss
     assert eval(repr(loss), {"losses": wrong}) == loss
     assert hash(pickle.loads(pickle.dumps(loss))) == hash(loss)
-
-
-def test_equal_arrays_are_equal() -> None:
-    vectors = [[1.0, -0.0], [3.0, 4.0]]
-    left, right = Given(vectors, [1, -1]), Given(np.array(vectors) * 1.0, np.array([1.0, -1.0]))
-    assert left == right
-    assert hash(left) == hash(Given([[1, 0], [3, 4]], [1, -1]))
-    assert left != Given(vectors)
-    assert Given(vectors) != Given(vectors, [0.0, 0.0])
-    assert left != Given(vectors, [1, 1])
-    assert left != "left"
-    assert pickle.loads(pickle.dumps(left)) == left
-    assert Hinge(left) == Hinge(vectors, [1, -1])
-    assert Hinge(left) != wrong.Logistic(left)
-    assert repr(Hinge(left)) == "losses.Hinge(sequence=losses.Given(<2 rounds of dimension 2>))"
-
-
-def test_arrays_are_copied_and_closed() -> None:
-    vectors = np.ones((2, 2))
-    source = Given(vectors, [1.0, 2.0])
-    vectors[:] = 7.0
-    assert Absolute(source).value(0, [1.0, 1.0]) == 1.0
-    for kept in (source.vectors, source.targets):
-        with pytest.raises(ValueError, match="read-only"):
-            cast("Array", kept)[0] = 5.0
-    assert Given(vectors).targets is None
-
-
-def test_every_game_gets_work_space_of_its_own() -> None:
-    loss, x = Linear(Switching(3, 2)), np.array([0.3, -0.2, 0.5])
-    first, second = loss_of(loss), loss_of(loss)
-    early, late = first.single(0, x), second.single(5, x)
-    assert first.source is not second.source
-    assert first.single(1, x)[0] == loss.value(1, x)
-    for found, t in ((early, 0), (late, 5)):
-        assert found[0] == loss.value(t, x)
-        assert found[1].tolist() == loss.gradient(t, x).tolist()
 
 
 def nothing(t: int, x: Any) -> Any:
@@ -684,16 +598,6 @@ def test_refusals(make: Callable[[], object], message: str) -> None:
 
 
 # --- In fresh processes --------------------------------------------------------------------------
-
-
-def test_specs_are_made_and_written_without_numpy(python: Python) -> None:
-    python(
-        "-c",
-        "import sys; from belated import losses, from_json\n"
-        "spec = losses.Quadratic(losses.Drifting(3, 7, seed=2), 0.5)\n"
-        "assert from_json(spec.to_json()) == spec and repr(spec) and spec.dim == 3\n"
-        "assert sys.modules.keys().isdisjoint({'numpy'})",
-    )
 
 
 @pytest.fixture(scope="module")

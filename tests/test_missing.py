@@ -10,8 +10,7 @@ import pytest
 from belated import cli
 from belated.errors import LogError
 from belated.logs import Kind, Kinds, read
-from belated.replays.labels import Labels
-from belated.replays.silence import Silence
+from belated.replays.labels import Labels, Silence
 from belated.replays.task import Asked, task_of
 
 START = 1_767_571_761_743

@@ -10,10 +10,8 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from conftest import everything
-from naive import Array, ChartSet, Geometry, SetKind, divergence, optimality_gap
+from naive import Array, ChartSet, Geometry, optimality_gap
 from naive_simplex_rivals import (
-    Arms,
     Hint,
     NaiveAdaHedgeD,
     NaiveDelayedExp3,
@@ -25,23 +23,10 @@ from naive_simplex_rivals import (
     NaiveRival,
     NaiveSkippingExp3,
     NaiveZimmertSeldin,
-    bound_ada_hedge_d,
-    bound_delayed_exp3,
-    bound_doomd,
-    bound_dorm,
-    bound_dorm_plus,
-    bound_dub,
-    bound_odftrl,
-    bound_odftrl_plain,
-    bound_skipping_exp3,
-    bound_zimmert_seldin,
-    draw,
-    huber,
     hybrid_ftrl,
     mixability_gap,
     run_rounds,
     softmin,
-    uniform_number,
 )
 from poold_peer import PooldName, has_poold, poold_plays
 
@@ -90,11 +75,6 @@ def random_delays(rounds: int, seed: int, largest: int = 8) -> list[int]:
 def play_costs(learner: NaiveRival, costs: Array, delays: Sequence[int]) -> Array:
     """Plays when the answers are the rows of costs."""
     return np.array(run_rounds(learner, delays, lambda ticket, _: costs[ticket]))
-
-
-def expert_regret(plays: Array, costs: Array) -> float:
-    """Regret to the best expert."""
-    return float((plays * costs).sum()) - float(costs.sum(axis=0).min())
 
 
 # --- Against the code of the authors -------------------------------------------------------------
@@ -299,13 +279,6 @@ def test_plays_do_not_depend_on_the_unit_of_cost(
     np.testing.assert_allclose(tiny, plays, rtol=0.0, atol=1e-12)
 
 
-def test_softmin() -> None:
-    v = np.array([2.0, 1.0, 1.0])
-    np.testing.assert_array_equal(softmin(v, 0.0), [0.0, 0.5, 0.5])
-    np.testing.assert_allclose(softmin(v, 1e-9), [0.0, 0.5, 0.5])
-    np.testing.assert_allclose(softmin(v, 2.0), np.exp(-v / 2.0) / np.exp(-v / 2.0).sum())
-
-
 def test_mixability_gap_is_the_excess_over_the_leader() -> None:
     rng = np.random.default_rng(0)
     for strength in (0.1, 1.0, 20.0):
@@ -330,52 +303,7 @@ def test_dub_by_hand() -> None:
     assert learner.strength == pytest.approx((2 * 2.0 + math.sqrt(16.0 + 10.0 * alpha)) / alpha)
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda: NaiveODFTRL(domain=ChartSet("simplex", 3), strength=3.0, mirror="entropy"),
-        lambda: NaiveDOOMD(domain=ChartSet("simplex", 3), strength=3.0),
-        lambda: NaiveDORM(arms=3),
-        lambda: NaiveDORMPlus(arms=3),
-        lambda: NaiveAdaHedgeD(arms=3),
-        lambda: NaiveDUB(arms=3),
-    ],
-)
-def test_cancelling_is_a_zero_cost(make: Callable[[], NaiveRival]) -> None:
-    costs = random_costs("normal", 12, 3, seed=11)
-    costs[[1, 4]] = 0.0
-    cancelling, answering = make(), make()
-    for t in range(12):
-        _, one = cancelling.predict()
-        _, other = answering.predict()
-        np.testing.assert_array_equal(one, other)
-        if t >= 2:
-            answering.observe(t - 2, costs[t - 2])
-            if t - 2 in (1, 4):
-                cancelling.cancel(t - 2)
-            else:
-                cancelling.observe(t - 2, costs[t - 2])
-
-
-def test_tickets_close_once() -> None:
-    learner = NaiveDORM(arms=2)
-    ticket, _ = learner.predict()
-    with pytest.raises(KeyError):
-        learner.cancel(ticket + 1)
-    learner.cancel(ticket)
-    with pytest.raises(ValueError, match="closed"):
-        learner.observe(ticket, np.zeros(2))
-
-
 # --- Arms ----------------------------------------------------------------------------------------
-
-
-def test_draws_have_the_right_frequencies() -> None:
-    p = np.array([0.5, 0.2, 0.3])
-    counts = np.bincount([draw(p, uniform_number(3, t)) for t in range(4000)], minlength=3)
-    np.testing.assert_allclose(counts / 4000.0, p, atol=0.03)
-    assert draw(p, 1.0) == 2
-    assert draw(np.array([0.0, 1.0]), 2.0**-33) == 1
 
 
 def test_exp3_weights_and_rate() -> None:
@@ -466,166 +394,3 @@ def test_hybrid_solver_without_entropy() -> None:
     losses = np.array([0.0, 1.0, 5.0])
     roots = 1.0 / np.sqrt(hybrid_ftrl(losses, 9.0, 0.0))
     np.testing.assert_allclose(np.diff(3.0 * roots), np.diff(losses), rtol=1e-11)
-
-
-# --- Bounds --------------------------------------------------------------------------------------
-
-
-def comparators(domain: ChartSet, costs: Array, seed: int) -> list[Array]:
-    """Start, the far end against the costs, and random members."""
-    rng = np.random.default_rng(seed)
-    far = domain.project(domain.start - 1e6 * costs.sum(axis=0))
-    random = [domain.project(domain.start + rng.normal(size=domain.dim)) for _ in range(10)]
-    return [domain.start, far, *random]
-
-
-@pytest.mark.parametrize(("domain", "mirror"), SETS[:5])
-@pytest.mark.parametrize("hint", HINTS)
-def test_regret_of_odftrl_and_doomd(domain: ChartSet, mirror: Geometry, hint: Hint) -> None:
-    for seed, delay in enumerate([0, 1, 5]):
-        kind = "normal" if seed % 2 else "change"
-        costs = random_costs(kind, ROUNDS, domain.dim, seed)
-        for strength in (1.0, 8.0, 40.0):
-            leader = NaiveODFTRL(domain=domain, strength=strength, mirror=mirror, hint=hint)
-            follower = NaiveDOOMD(domain=domain, strength=strength, mirror=mirror, hint=hint)
-            delays = [delay] * ROUNDS
-            leading = play_costs(leader, costs, delays)
-            following = play_costs(follower, costs, delays)
-            for u in comparators(domain, costs, seed):
-                range_ = divergence(u, domain.start, mirror)
-                bound = bound_odftrl(leader, list(costs), range_, mirror)
-                assert float((costs * (leading - u)).sum()) <= bound + 1e-9
-                bound = bound_doomd(follower, list(costs), delay, range_, mirror)
-                assert float((costs * (following - u)).sum()) <= bound + 1e-9
-
-
-@pytest.mark.parametrize("kind", ["ball", "box"])
-def test_tuned_odftrl_under_any_delays(kind: SetKind) -> None:
-    """lambda = G sqrt(T + 2 d_tot) / R gives G R sqrt(T + 2 d_tot)."""
-    domain = ChartSet(kind, 2)
-    radius = domain.diameter / 2.0
-    for seed in range(4):
-        delays = random_delays(ROUNDS, seed, largest=12)
-        waiting = sum(min(d, ROUNDS - 1 - t) for t, d in enumerate(delays))
-        tuned = math.sqrt(ROUNDS + 2.0 * waiting)
-        costs = random_costs("normal", ROUNDS, 2, seed)
-        costs = costs / np.linalg.norm(costs, axis=1, keepdims=True)
-        learner = NaiveODFTRL(domain=domain, strength=tuned / radius)
-        plays = play_costs(learner, costs, delays)
-        regret = float((costs * plays).sum()) - domain.linear_minimum(costs.sum(axis=0))
-        plain = bound_odftrl_plain(learner.strength, radius**2 / 2.0, 1.0, ROUNDS, waiting / ROUNDS)
-        assert plain == pytest.approx(radius * tuned)
-        assert bound_odftrl(learner, list(costs), radius**2 / 2.0) <= plain + 1e-9
-        assert regret <= plain
-
-
-@pytest.mark.parametrize("kind", ["normal", "unit", "binary", "change"])
-@pytest.mark.parametrize("arms", [2, 5])
-def test_regret_of_expert_methods(kind: str, arms: int) -> None:
-    for seed in range(3 if everything() else 1):
-        costs = random_costs(kind, ROUNDS, arms, seed)
-        for delays in ([0] * ROUNDS, [4] * ROUNDS, random_delays(ROUNDS, seed)):
-            for hint in HINTS:
-                for power in (2.0, 2.0 * math.log(arms) + 1.0):
-                    dorm = NaiveDORM(arms=arms, power=power, hint=hint)
-                    assert expert_regret(play_costs(dorm, costs, delays), costs) <= bound_dorm(dorm)
-            plus = NaiveDORMPlus(arms=arms)
-            assert expert_regret(play_costs(plus, costs, delays), costs) <= bound_dorm_plus(plus)
-            hedge = NaiveAdaHedgeD(arms=arms)
-            hedged = expert_regret(play_costs(hedge, costs, delays), costs)
-            assert hedged <= bound_ada_hedge_d(hedge) + 1e-9
-            dub = NaiveDUB(arms=arms)
-            dubbed = expert_regret(play_costs(dub, costs, delays), costs)
-            assert dubbed <= bound_dub(dub) + 1e-9
-            assert hedge.strength <= dub.strength + 1e-9
-
-
-@pytest.mark.parametrize("delay", [0, 1, 4, 12])
-@pytest.mark.parametrize("arms", [2, 4])
-def test_regret_of_expert_methods_against_an_opponent(delay: int, arms: int) -> None:
-    """The expert with the largest weight always loses; the bounds of matching come close."""
-
-    def regret(learner: NaiveRival) -> float:
-        def answer(_: int, w: Array) -> Array:
-            return np.where(np.arange(arms) == w.argmax(), 1.0, 0.0)
-
-        plays = np.array(run_rounds(learner, [delay] * ROUNDS, answer))
-        return expert_regret(plays, np.eye(arms)[plays.argmax(axis=1)])
-
-    dorm, plus = NaiveDORM(arms=arms), NaiveDORMPlus(arms=arms)
-    hedge, dub = NaiveAdaHedgeD(arms=arms), NaiveDUB(arms=arms)
-    assert regret(dorm) <= bound_dorm(dorm) + 1e-9
-    assert regret(plus) <= bound_dorm_plus(plus) + 1e-9
-    assert regret(hedge) <= bound_ada_hedge_d(hedge) + 1e-9
-    assert regret(dub) <= bound_dub(dub) + 1e-9
-    if delay > 0:
-        assert regret(NaiveDORM(arms=arms)) >= 0.4 * bound_dorm(dorm)
-
-
-def test_matching_bounds_have_the_published_rate() -> None:
-    """Losses in [0, 1] give sqrt((2 D + 1) K T) at most."""
-    costs = random_costs("binary", ROUNDS, 4, seed=2)
-    for delay in (0, 3):
-        dorm, plus = NaiveDORM(arms=4), NaiveDORMPlus(arms=4)
-        play_costs(dorm, costs, [delay] * ROUNDS)
-        play_costs(plus, costs, [delay] * ROUNDS)
-        rate = math.sqrt((2 * delay + 1) * 4 * ROUNDS)
-        assert bound_dorm(dorm) <= rate
-        assert bound_dorm_plus(plus) <= rate
-
-
-def test_huber() -> None:
-    rng = np.random.default_rng(1)
-    for x, y in rng.exponential(size=(50, 2)).tolist():
-        assert 0.0 <= huber(x, y) <= min(x**2 / 2.0, x * y) + 1e-15
-    assert huber(3.0, 3.0) == 4.5
-    assert huber(3.0, 1.0) == 2.5
-
-
-def mean_regret(learners: Sequence[Arms], losses: Array, delays: Sequence[int]) -> float:
-    """Mean regret of the draws to the best arm."""
-    regrets = []
-    for learner in learners:
-        run_rounds(learner, delays, lambda ticket, y: float(losses[ticket] @ y))
-        regrets.append(expert_regret(np.array(learner.plays), losses))
-    return float(np.mean(regrets))
-
-
-@pytest.mark.parametrize("kind", ["binary", "change"])
-def test_regret_of_delayed_exp3(kind: str) -> None:
-    rounds = 300
-    losses = random_costs(kind, rounds, 2, seed=4)
-    delays = [t % 4 for t in range(rounds)]
-    learners = [
-        NaiveDelayedExp3(arms=2, rounds=rounds, total_delay=sum(delays), seed=seed)
-        for seed in range(8)
-    ]
-    bound = bound_delayed_exp3(2, rounds, sum(delays), learners[0].rate)
-    assert mean_regret(learners, losses, delays) <= bound < rounds / 2
-
-
-@pytest.mark.parametrize("kind", ["binary", "change"])
-def test_regret_of_skipping_exp3(kind: str) -> None:
-    rounds = 300
-    losses = random_costs(kind, rounds, 2, seed=4)
-    delays = [200 if t < 5 else t % 4 for t in range(rounds)]
-    learners = [
-        NaiveSkippingExp3(arms=2, rounds=rounds, total_delay=sum(delays), seed=seed)
-        for seed in range(8)
-    ]
-    rate, threshold = learners[0].rate, learners[0].threshold
-    assert threshold < 200
-    bound = bound_skipping_exp3(2, rounds, delays, rate, threshold)
-    assert mean_regret(learners, losses, delays) <= bound < rounds / 2
-
-
-@pytest.mark.parametrize("skipping", [False, True])
-@pytest.mark.parametrize("kind", [pytest.param("binary", marks=pytest.mark.slow), "change"])
-def test_regret_of_zimmert_seldin(kind: str, skipping: bool) -> None:
-    """The bound of the simple tuning, which the skipping tuning keeps to in these runs as well."""
-    rounds = 120
-    losses = random_costs(kind, rounds, 2, seed=4)
-    delays = [t % 3 for t in range(rounds)]
-    learners = [NaiveZimmertSeldin(arms=2, skipping=skipping, seed=seed) for seed in range(3)]
-    bound = bound_zimmert_seldin(2, rounds, sum(delays))
-    assert mean_regret(learners, losses, delays) <= bound < rounds

@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import belated as bl
-from belated.errors import AlreadyObserved
 from belated.models.linear import LinearModel
 from conftest import examples
 from naive_linear import learning_order
@@ -88,29 +87,18 @@ def test_a_file_is_learned_the_same_however_it_is_sorted(loss: Any, silence: Any
     assert len({model.snapshot() for model in models}) == 1
 
 
-def test_what_is_refused_changes_nothing() -> None:
-    x, y = _rows(20)
-    model = LinearModel(bits=3)
-    tickets, _ = model.predict_many(x)
-    model.observe(3, 1.0)
-    before = model.snapshot()
-    with pytest.raises(AlreadyObserved, match="observe_many: position 3: ticket 3 "):
-        model.observe_many(tickets, y)
-    assert model.snapshot() == before
-
-
 def test_a_store_logs_labels_as_they_are_given(tmp_path: Path) -> None:
     """The log has no order of its own: whoever plays it finds the same."""
     x, y = _rows(40)
     keys = [f"order-{i}" for i in range(40)]
     twin = LinearModel(bits=3)
     twin.predict_many(x, keys=keys)
-    twin.observe_many(np.arange(20), y[:20], y[:20] ** 2 + 0.5)
+    twin.observe_many(np.arange(20), y[:20], weights=y[:20] ** 2 + 0.5)
     used = twin.observe_many(keys[:19:-1], y[:19:-1])
     with bl.open(tmp_path / "a.store") as store:
         model = store.model("m", LinearModel(bits=3))
         model.predict_many(x, keys=keys)
-        model.observe_many(range(20), y[:20].tolist(), (y[:20] ** 2 + 0.5).tolist())
+        model.observe_many(range(20), y[:20].tolist(), weights=(y[:20] ** 2 + 0.5).tolist())
         assert model.observe_many(keys[:19:-1], y[:19:-1]).tolist() == used.tolist()
         told = [line.ticket for line in store.log("m") if line.verb == "observe"]
         assert told == [*range(20), *range(39, 19, -1)]

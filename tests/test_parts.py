@@ -17,8 +17,7 @@ from belated.bases import Base
 from belated.errors import SpecError
 from belated.research.game import best_action
 from belated.research.losses.base import Loss
-from belated.research.losses.compose import loss_of
-from belated.research.losses.source import Source
+from belated.research.losses.sources import Source
 from belated.spec import Spec
 
 G = 2.0
@@ -112,7 +111,7 @@ def test_every_loss_and_source_runs() -> None:
             spec = kind(source) if source is not None else None
             if spec is None:
                 spec = kind(rows) if kind._targets == "none" else kind(rows, labels)
-            value, gradient = loss_of(spec).single(0, np.array([0.3, 0.4]))
+            value, gradient = spec.in_core().single(0, np.array([0.3, 0.4]))
             assert np.isfinite([value, *gradient]).all()
             assert gradient.shape == (2,)
 
@@ -218,4 +217,4 @@ def test_an_unknown_part_is_an_error() -> None:
         dim, rounds, is_adaptive = 2, None, False
 
     with pytest.raises(SpecError, match=r"no source of the core is known for losses\.Shifty"):
-        loss_of(bl.losses.Linear(Shifty()))
+        bl.losses.Linear(Shifty()).in_core()

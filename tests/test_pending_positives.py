@@ -86,28 +86,6 @@ def test_nothing_is_to_come_without_silence_or_with_other_losses() -> None:
         assert model._looked().labels.pending_positives == 0.0
 
 
-def test_live_whole_peeked_and_restored_are_the_same() -> None:
-    rng = np.random.default_rng(3)
-    x, delays = rng.normal(size=(400, DIM)), rng.integers(1, 60, size=400)
-    yes = rng.random(400) < 0.4
-    timeline = bl.Timeline.from_intervals(
-        np.arange(400.0), np.where(yes, np.arange(400) + delays + 0.5, np.nan)
-    )
-    whole = LinearModel("logistic", bits=4, silence=0)
-    values = whole.replay(x, np.ones(400), timeline)
-    live = LinearModel("logistic", bits=4, silence=0)
-    for t in range(460):
-        if t < 400:
-            assert live.peek(x[t]) == values[t]
-            assert live.predict(x[t]).value == values[t]
-        for ticket in np.flatnonzero(yes & (np.arange(400) + delays == t)).tolist():
-            live.observe(ticket, 1)
-        if t == 300:
-            live = LinearModel.restore(live.snapshot())
-    assert live._looked().labels.pending_positives != 0.0
-    assert live.snapshot() == whole.snapshot()
-
-
 @functools.cache
 def snapshot() -> bytes:
     """Return a model that has corrected 120 of 300 silences."""
@@ -128,7 +106,7 @@ def snapshot() -> bytes:
         ("positives", "next_update", 1 << 49),
         ("positives", "next_update", 0),
         ("censoring", "offset", 1.0),
-        ("censoring", "earlier_residuals", 1.0),
+        ("censoring", "earlier_yes", 1.0),
         ("positives", "corrections", 0.5),
         ("positives", "corrections", -1e6),
     ],

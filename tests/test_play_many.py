@@ -23,7 +23,7 @@ from belated.reductions import LearnerSpec
 from belated.research.game.many import Cell, Runs, SpecOrMaker
 from belated.research.game.run import Run
 from belated.research.rivals import QuanrudKhashabi
-from conftest import TESTS, Python
+from conftest import TESTS
 from naive_game import Array
 
 # Without types, as some of what follows is wrong on purpose.
@@ -172,12 +172,6 @@ def test_seeds(seeds: Any, wanted: list[int]) -> None:
         assert [run.seed for run in runs] == wanted
 
 
-def test_one_and_many() -> None:
-    assert len(bl.play_many(STEADY, SHORT, engine="serial", record="detail")) == 1
-    assert len(bl.play_many([], SHORT, engine="processes")) == 0
-    assert len(bl.play_many(iter([STEADY]), (game for game in [FLAT]), engine="threads")) == 1
-
-
 # --- Failures ------------------------------------------------------------------------------------
 
 
@@ -215,19 +209,6 @@ def test_a_maker_that_fails_is_a_failure() -> None:
         "SpecError",
     ]
     assert "in game 0 with seed 0" in str(runs.failures[0])
-
-
-def leaves(t: int, x: Array) -> float:
-    """A loss that wants to end the program."""
-    sys.exit("enough")
-
-
-@pytest.mark.parametrize("engine", ["serial", "threads", "processes"])
-def test_a_loss_cannot_end_the_program(engine: Any) -> None:
-    game = bl.Game(bl.losses.Custom(3, leaves, no_slope), TIMELINE)
-    runs = bl.play_many(STEADY, [game, FLAT], engine=engine, workers=2)
-    assert [failure.error for failure in runs.failures] == ["SystemExit: enough"]
-    assert len(runs) == 1
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -281,27 +262,6 @@ def test_workers_are_not_forked_beside_other_threads(another_thread: threading.T
     with pytest.raises(bl.SpecError, match="define functions at the top of a module"):
         bl.play_many(lambda game: STEADY, FLAT)
     assert len(bl.play_many(lambda game: STEADY, FLAT, engine="threads")) == 1
-
-
-FORKED = """
-import os, sys, threading
-import belated as bl
-from test_play_many import DYING, FLAT, STEADY
-
-assert threading.active_count() == 1
-learners = [lambda game: STEADY, STEADY]
-runs = bl.play_many(learners, [FLAT, DYING, FLAT], 2, workers=2, progress=True)
-assert len(runs) == 8, runs
-assert [failure.error[:17] for failure in runs.failures] == 4 * ["BrokenProcessPool"], runs
-assert threading.active_count() == 1
-print("done")
-"""
-
-
-@pytest.mark.slow
-def test_forked_workers_take_any_function(python: Python) -> None:
-    """Also with a progress bar, and after one of them died."""
-    assert python("-c", FORKED) == "done\n"
 
 
 INTERRUPTED = """
@@ -370,20 +330,6 @@ def test_progress_is_shown_on_the_error_stream(
     assert "playing" in shown.err
     assert "4/4" in shown.err
     assert shown.out == ""
-
-
-def test_no_progress_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    for wanted in (None, False):
-        bl.play_many(STEADY, FLAT, engine="serial", progress=wanted)
-    assert capsys.readouterr() == ("", "")
-
-
-def test_progress_without_rich(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(bl.MissingExtra, match=r"progress bar needs rich.*belated\[progress\]"):
-        bl.play_many(STEADY, FLAT, engine="serial", progress=True)
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    assert len(bl.play_many(STEADY, FLAT, engine="serial")) == 1
 
 
 def test_progress_on_a_terminal(

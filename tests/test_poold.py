@@ -53,7 +53,7 @@ def assert_same_plays(
     spec: DORM | DORMPlus | AdaHedgeD | DUB, timeline: bl.Timeline, rows: Array, theirs: Array
 ) -> None:
     """A learner of ``spec`` plays what poold plays."""
-    plays = bl.Learner(spec).run(timeline, rows)
+    plays = bl.Learner(spec).replay(timeline, rows)
     np.testing.assert_allclose(plays, theirs, rtol=0.0, atol=EXACT)
 
 

@@ -23,7 +23,6 @@ import naive
 from belated.core.bases import Sums
 from belated.research.game.allowed import bound_of
 from compositions import LIPSCHITZ, RATES, SETS, Array, Event, Part, events
-from held import held
 from naive import NaiveConfig
 from naive_portfolio import PLACES, NaivePortfolio, PortfolioConfig, around, kept, length
 from test_theorems import (
@@ -495,7 +494,7 @@ def test_a_member_that_jumps_there_and_back_cannot_hide() -> None:
     )
     learner = bl.Learner(bl.FirstOrder(base))
     timeline = bl.Timeline.from_delays([delay] * rounds)
-    plays = learner.run(np.array(answered(timeline)), costs)
+    plays = learner.replay(np.array(answered(timeline)), costs)
     regret = float(np.sum(plays * costs)) + abs(float(np.sum(costs)))
     found = learner.report().certificate
     assert found is not None
@@ -518,7 +517,7 @@ def echo(base: bl.Portfolio, delay: int, rounds: int) -> tuple[float, bl.Learner
     costs = np.where(np.arange(rounds) // (delay + 1) % 2 == 0, 1.0, -1.0)[:, None]
     learner = bl.Learner(bl.FirstOrder(base))
     timeline = bl.Timeline.from_delays([delay] * rounds)
-    plays = learner.run(np.array(answered(timeline)), costs)
+    plays = learner.replay(np.array(answered(timeline)), costs)
     return float(np.sum(plays * costs)) + abs(float(np.sum(costs))), learner
 
 
@@ -620,15 +619,6 @@ def test_the_order_of_members_does_not_matter() -> None:
         np.testing.assert_allclose(weights, ends[0][1], atol=1e-9)
 
 
-def test_equal_members_share_the_weight_for_ever() -> None:
-    member = bl.OMD(bl.Ball(2), bl.rates.InverseRoot(1.0))
-    learner = bl.Learner(bl.FirstOrder(bl.Portfolio([member] * 3)))
-    rng = np.random.default_rng(10)
-    for kind, ticket in events(60, 11, cancel=False):
-        learner.predict() if kind == "predict" else learner.observe(ticket, rng.standard_normal(2))
-    np.testing.assert_array_equal(inside(learner).weights, [0.5, 0.25, 0.25])
-
-
 def test_inverse_root_without_delay() -> None:
     """Regret <= G D sqrt(2 T) with step = D / (G sqrt 2) (Zinkevich 2003)."""
     ball, rounds = bl.Ball(3), 300
@@ -638,41 +628,6 @@ def test_inverse_root_without_delay() -> None:
         record = quick(spec, bl.Timeline.from_delays([0] * rounds), adversary)
         regret = linear_regret(ball, record.plays, record.gradients)
         assert regret <= LIPSCHITZ * ball.diameter * math.sqrt(2.0 * rounds)
-
-
-def test_a_snapshot_brings_back_every_bit() -> None:
-    rng = np.random.default_rng(12)
-    learner = bl.Learner(bl.FirstOrder(BAD))
-    answers = rng.standard_normal((150, 3))
-    for cut, (kind, ticket) in enumerate(events(150, 13, cancel=False)):
-        if kind == "predict":
-            learner.predict()
-        else:
-            learner.observe(ticket, answers[ticket])
-        if cut % 37 == 0:
-            again = bl.Learner.restore(learner.snapshot())
-            assert again.spec == learner.spec
-            assert again.snapshot() == learner.snapshot()
-            assert again.report() == learner.report()
-
-
-def test_an_open_ticket_costs_the_same_in_every_dimension() -> None:
-    grown = []
-    for dim in (2, 40):
-        spec = bl.FirstOrder(default(bl.Ball(dim)))
-        learner = bl.Learner(spec)
-        before = held(learner)
-        for _ in range(1000):
-            learner.predict()
-        grown.append(held(learner) - before)
-    assert grown[0] == grown[1] <= 100 * 1000
-
-
-def test_no_theorem_covers_values() -> None:
-    told = bl.PFTRL(BALL, bl.rates.DelayAdaptive(1.0))
-    base = bl.Portfolio([bl.OMD(BALL, bl.rates.InverseRoot(0.5)), told])
-    for spec in (bl.OnePoint(base, 1.0), bl.TwoPoint(base)):
-        assert bound_of(spec, bl.Timeline.from_delays([0] * 10)) is None
 
 
 # --- Bounds --------------------------------------------------------------------------------------
@@ -779,52 +734,6 @@ def test_a_portfolio_that_is_told_whole_losses_has_no_certificate() -> None:
 
 # --- Refusals ------------------------------------------------------------------------------------
 
-HALF_PLANE = bl.ConvexSet(2, lambda v: np.clip(v, -1.0, 1.0), 3.0)
-
-REFUSED: dict[str, tuple[Any, str]] = {
-    "empty": ([], "needs at least one member"),
-    "one base": (GOOD, "members must be a sequence, got OMD"),
-    "text": ("pftrl", "members must be a sequence, got 'pftrl'"),
-    "number": (3, "members must be a sequence, got 3"),
-    "leader": (
-        [bl.Leader(BALL, bl.rates.StronglyConvex(0.5))],
-        "members must be PFTRL, OMD or DualAveraging, got Leader",
-    ),
-    "none": ([GOOD, None], "members must be PFTRL, OMD or DualAveraging, got None"),
-    "nested": (
-        [GOOD, bl.Portfolio([GOOD])],
-        "members must be PFTRL, OMD or DualAveraging, got Portfolio",
-    ),
-    "reduction": (
-        [bl.FirstOrder(GOOD)],
-        "members must be PFTRL, OMD or DualAveraging, got FirstOrder",
-    ),
-    "entropy": (
-        [bl.OMD(bl.Simplex(2), bl.rates.Constant(0.1), "entropy")],
-        "members must be euclidean, got an OMD with mirror='entropy'",
-    ),
-    "user's set": (
-        [bl.PFTRL(HALF_PLANE, bl.rates.Tight(1.0))],
-        "one that belated projects on itself, got a ConvexSet",
-    ),
-    "table": ([GOOD, bl.OMD(BALL, bl.rates.Table([1.0]))], "a member cannot have rates.Table"),
-    "other sets": (
-        [GOOD, bl.OMD(bl.Ball(2, 2.0), bl.rates.InverseRoot(1.0))],
-        "all members must play in the same set",
-    ),
-    "other dimensions": (
-        [GOOD, bl.OMD(bl.Ball(3), bl.rates.InverseRoot(1.0))],
-        "all members must play in the same set",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_members_that_cannot_be_mixed(name: str) -> None:
-    members, message = REFUSED[name]
-    with pytest.raises(bl.SpecError, match="Portfolio: .*" + message.replace(".", "\\.")):
-        bl.Portfolio(members)
-
 
 @pytest.mark.parametrize(
     ("reach", "message"),
@@ -865,12 +774,3 @@ def test_mixed_is_not_for_other_bases() -> None:
             kind(BALL, bl.rates.Mixed(1.0))
     assert bl.Portfolio([GOOD]).rate == bl.rates.Mixed()
     assert default(BALL).rate == bl.rates.Mixed(LIPSCHITZ)
-
-
-def test_any_sequence_of_members_will_do() -> None:
-    specs = [bl.Portfolio([GOOD, GOOD]), bl.Portfolio((GOOD, GOOD))]
-    specs.append(bl.Portfolio(GOOD for _ in range(2)))  # type: ignore[arg-type]
-    assert len(set(specs)) == 1
-    assert bl.from_json(specs[0].to_json()) == specs[0]
-    assert "reach" not in repr(specs[0])
-    assert bl.Portfolio([GOOD], np.int64(5)).reach == 5  # type: ignore[arg-type]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
@@ -19,21 +17,9 @@ CURVED = bl.Problem(BALL, 1.5, curvature=0.5, magnitude=2.0)
 TIMELINE = bl.Timeline.from_delays([30] * 10 + [2] * 90)
 
 ONE_RATE = bl.rates.DelayAdaptive(1.5)
-CURVED_RATE = bl.rates.StronglyConvex(0.5, 1.5)
 
 
 # --- The value -----------------------------------------------------------------------------------
-
-
-def test_spec() -> None:
-    """A problem is a spec: equal by value, its repr is its source, JSON goes both ways."""
-    problem = bl.Problem(BALL, 2, curvature=1, magnitude=3, horizon=10)
-    assert problem == bl.Problem(BALL, 2.0, 1.0, 3.0, 10)
-    assert isinstance(problem.lipschitz, float)
-    assert bl.Problem.from_json(problem.to_json()) == problem
-    assert repr(CONVEX) == "Problem(domain=Ball(dim=3, radius=2.0), lipschitz=1.5, magnitude=2.0)"
-    with pytest.raises(AttributeError):
-        problem.lipschitz = 3.0  # type: ignore[misc]
 
 
 @pytest.mark.parametrize(
@@ -61,16 +47,9 @@ def test_largest_curvature_is_allowed() -> None:
         bl.Problem(box, 0.7, curvature=2.0 * 0.7 / box.diameter)
 
 
-def test_problem_is_light() -> None:
-    code = "import sys, belated; belated.Problem; assert 'numpy' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
 # --- The learner ---------------------------------------------------------------------------------
 
 PFTRL = bl.PFTRL(BALL, ONE_RATE)
-CURVED_PFTRL = bl.PFTRL(BALL, CURVED_RATE)
-LEADER = bl.Leader(BALL, CURVED_RATE)
 CLASSICAL = 4.0 / (1.5 * math.sqrt(2.0))
 PORTFOLIO = bl.Portfolio(
     [
@@ -84,56 +63,6 @@ PORTFOLIO = bl.Portfolio(
     ]
 )
 USER_SET = bl.ConvexSet(3, lambda v: v / max(1.0, float(np.linalg.norm(v))), 2.0)
-
-LEARNERS: list[tuple[bl.Problem, dict[str, Any], object]] = [
-    (CONVEX, {}, bl.FirstOrder(PORTFOLIO)),
-    (CONVEX, {"base": "portfolio"}, bl.FirstOrder(PORTFOLIO)),
-    (CONVEX, {"base": "pftrl"}, bl.FirstOrder(PFTRL)),
-    (CONVEX, {"base": "omd"}, bl.FirstOrder(bl.OMD(BALL, ONE_RATE))),
-    (CONVEX, {"rate": "tight"}, bl.FirstOrder(bl.PFTRL(BALL, bl.rates.Tight(1.5)))),
-    (
-        CONVEX,
-        {"rate": "gradient", "feedback": "function"},
-        bl.FullInformation(bl.PFTRL(BALL, bl.rates.GradientAdaptive(1.5))),
-    ),
-    (CONVEX, {"feedback": "function"}, bl.FullInformation(PFTRL)),
-    (CONVEX, {"feedback": "value"}, bl.OnePoint(PFTRL, 2.0)),
-    (CONVEX, {"feedback": "two-values"}, bl.TwoPoint(PFTRL)),
-    (CONVEX, {"skip": True}, bl.Skip(bl.FirstOrder(PORTFOLIO))),
-    (CONVEX, {"skip": True, "base": "pftrl"}, bl.Skip(bl.FirstOrder(PFTRL))),
-    (CONVEX, {"feedback": "value", "skip": True}, bl.Skip(bl.OnePoint(PFTRL, 2.0))),
-    (CURVED, {}, bl.FirstOrder(LEADER)),
-    (CURVED, {"base": "leader"}, bl.FirstOrder(LEADER)),
-    (CURVED, {"skip": True}, bl.Skip(bl.FirstOrder(LEADER))),
-    (CONVEX, {"skip": True, "forget": 9}, bl.Skip(bl.FirstOrder(PORTFOLIO), 9)),
-    (CONVEX, {"deadline": 5}, bl.Deadline(bl.FirstOrder(PORTFOLIO), 5)),
-    (
-        CONVEX,
-        {"feedback": "value", "deadline": 0, "forget": 3},
-        bl.Deadline(bl.OnePoint(PFTRL, 2.0), 0, 3),
-    ),
-    (CURVED, {"deadline": 5}, bl.Deadline(bl.FirstOrder(LEADER), 5)),
-    (CURVED, {"base": "pftrl"}, bl.FirstOrder(CURVED_PFTRL)),
-    (CURVED, {"feedback": "function"}, bl.FullInformation(CURVED_PFTRL)),
-    (CURVED, {"base": "omd"}, bl.FirstOrder(bl.OMD(BALL, CURVED_RATE))),
-    (CURVED, {"feedback": "value"}, bl.OnePoint(CURVED_PFTRL, 2.0)),
-    (CURVED, {"feedback": "two-values"}, bl.TwoPoint(CURVED_PFTRL)),
-    (
-        bl.Problem(USER_SET, 1.5),
-        {},
-        bl.FirstOrder(bl.PFTRL(USER_SET, ONE_RATE)),
-    ),
-    (
-        bl.Problem(USER_SET, 1.5, curvature=0.5),
-        {},
-        bl.FirstOrder(bl.PFTRL(USER_SET, CURVED_RATE)),
-    ),
-]
-
-
-@pytest.mark.parametrize(("problem", "choice", "expected"), LEARNERS)
-def test_learner(problem: bl.Problem, choice: dict[str, Any], expected: object) -> None:
-    assert problem.learner(**choice) == expected
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def lived(model: Any) -> None:
         if kind == "Chooser":
             model.choose({"a": float(number)}, key=key)
         elif kind in ("Knobs", "Learner"):
-            model.predict(key)
+            model.predict(key=key)
         else:
             model.predict({"a": float(number), "b": "x"}, key=key)
         if number % 2:
@@ -109,12 +109,6 @@ def _value(model: Any, name: str) -> Any:
     holder = model.model if isinstance(model, bl.Chooser) else model
     settings = holder if isinstance(model, bl.Intervals | bl.Learner) else holder.settings
     return getattr(settings, name)
-
-
-def test_a_wait_that_is_a_length_of_time_takes_the_place_of_a_deadline() -> None:
-    model = bl.LinearModel("squared", bits=4, deadline="3d")
-    changed = with_settings(model, {"wait": "2d"})
-    assert changed.settings == bl.LinearModel("squared", bits=4, deadline="2d", wait=None).settings
 
 
 def test_a_rule_is_kept(tmp_path: Path) -> None:

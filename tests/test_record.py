@@ -10,8 +10,8 @@ from belated.errors import StudyError
 from belated.report.page import to_html
 from belated.research.study.catalogue import STUDIES, study_named
 from belated.research.study.plan import Plan, Row
-from belated.research.study.record import as_markdown, load_rows, record, save_rows
 from belated.research.study.runner import Results, page_of
+from record_studies import as_markdown, load_rows, record, save_rows
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
 RECORDED = [name for name in STUDIES if name != "logs"]

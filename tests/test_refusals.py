@@ -9,8 +9,7 @@ import pytest
 
 from belated import cli
 from belated.errors import LogError
-from belated.replays.labels import Labels
-from belated.replays.silence import Silence
+from belated.replays.labels import Labels, Silence
 from belated.replays.task import Asked, Task, task_of
 
 ROWS = 40

@@ -9,10 +9,9 @@ import pytest
 from scipy import stats
 from sklearn import metrics
 
-from belated.replays import differences
-from belated.replays.differences import BLOCKS, Difference, blocks, difference
+from belated.replays import measures
 from belated.replays.labels import Labels
-from belated.replays.scores import auc, scores
+from belated.replays.measures import BLOCKS, Difference, auc, blocks, difference, scores
 
 
 def correlated(rng: np.random.Generator, series: int, length: int, rho: float) -> np.ndarray:
@@ -28,7 +27,7 @@ def correlated(rng: np.random.Generator, series: int, length: int, rho: float) -
 def test_quantiles_are_those_of_student() -> None:
     for count in range(BLOCKS[0], BLOCKS[1] + 1):
         expected = stats.t.ppf(0.975, count - 1)
-        assert differences._QUANTILES[count - BLOCKS[0]] == pytest.approx(expected, abs=6e-5)
+        assert measures._QUANTILES[count - BLOCKS[0]] == pytest.approx(expected, abs=6e-5)
 
 
 @pytest.mark.parametrize(("rho", "count"), [(0.0, 20), (0.8, 20), (0.9, 8)])

@@ -7,7 +7,6 @@ import json
 import re
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -27,13 +26,12 @@ from belated.report import (
     save_images,
     write_page,
 )
-from belated.report.colours import DARK, DETAILS, FAINT, FAMILIES, INK, PALETTE, PAPER, RULE, look
-from belated.report.images import embedded, render
-from belated.report.interactive import least_width, narrow_layout, to_plotly
+from belated.report.colours import DARK, FAINT, FAMILIES, INK, PALETTE, PAPER, RULE, look
+from belated.report.images import render
+from belated.report.interactive import narrow_layout, to_plotly
 from belated.report.page import to_html
 from belated.report.plain import plain
-from belated.report.scales import colour_limits, colour_ticks, curves, groups, note_of, shade
-from rivals_table import methods
+from belated.report.scales import curves, groups, note_of
 
 HOSTILE = "</script><b>a & b</b> \"q\" 'r' %{x} $y$"
 """Text that must come out as it went in."""
@@ -268,39 +266,6 @@ def test_a_name_has_one_place() -> None:
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
 
 
-def test_details_keep_the_colour() -> None:
-    for name in ("ours", "GOLD", "a method nobody knows"):
-        variants = [look(name), *(look(f"{name} ({detail})") for detail in DETAILS)]
-        assert len({each.colour for each in variants}) == 1
-        assert len({each.marker for each in variants}) == len(variants)
-        assert look(f"{name}, bound") == look(f"{name} (bound)")
-
-
-def test_details_are_not_taken_for_other_methods() -> None:
-    listed = {look(name) for family in FAMILIES for name in family}
-    assert all(look(f"ours ({detail})") not in listed for detail in DETAILS)
-
-
-def test_rivals_have_looks_of_their_own() -> None:
-    listed = {name for family in FAMILIES for name in family}
-    titles = {method.title for method in methods()}
-    missing = {title for title in titles if title.partition(",")[0] not in listed}
-    assert missing == set()
-
-
-def test_spelling_does_not_matter() -> None:
-    assert look("D-FTBL") == look("dftbl")
-    assert look("DORM+") != look("DORM")
-    assert look("Bistritz et al.") == look("Bistritz")
-
-
-def test_looks_never_change() -> None:
-    """Also for names that are not listed: the checksum is part of the promise."""
-    assert look("ours").colour == "#0072B2"
-    found = look("some new method")
-    assert (found.colour, found.marker, found.dash) == ("#E69F00", "hexagon", "solid")
-
-
 # ---- scales ------------------------------------------------------------------------------------
 
 
@@ -317,12 +282,6 @@ def test_what_has_no_place_on_a_log_axis_is_left_out_and_told() -> None:
     )
 
 
-def test_straight_axes_show_everything() -> None:
-    first = Series("a", (0.0, 1.0), (5.0, -1.0))
-    shown = curves(Lines("t", "x", "y", (first,)))
-    assert (shown.curves[0].y, shown.x_limits, shown.note) == ((5.0, -1.0), None, "")
-
-
 def test_log_bars_start_below_all_of_them() -> None:
     first = Series("a", (), (10.0, 0.0, 20.0), (-1.0, -2.0, 5.0), (30.0, 0.0, 40.0))
     shown = groups(Bars("t", ("x", "y", "z"), (first,), log_y=True))
@@ -332,26 +291,6 @@ def test_log_bars_start_below_all_of_them() -> None:
     assert shown.limits is not None
     assert shown.limits[0] == 1.0
     assert "1 bar is left out" in shown.note
-
-
-def test_colours_of_a_heat_map() -> None:
-    assert colour_limits(HEAT) == (1.0, 30.0)
-    assert [shade(HEAT, value) for value in (0.5, 1.0, 30.0, 99.0)] == [0.0, 0.0, 1.0, 1.0]
-    assert colour_ticks(HEAT) == [1.0, 2.0, 5.0, 10.0, 20.0]
-    wide = Heat("t", ("a",), ("x",), ((1.0,),), "v", low=1e-9, high=1e9)
-    assert len(colour_ticks(wide)) <= 8
-    tight = Heat("t", ("a",), ("x",), ((1.0,),), "v", low=1.1, high=1.2)
-    assert len(colour_ticks(tight)) == 5
-    straight = Heat("t", ("a",), ("x", "y"), ((-1.0, 3.0),), "v", log=False)
-    assert (colour_limits(straight), shade(straight, 0.0)) == ((-1.0, 3.0), 0.25)
-
-
-@pytest.mark.parametrize("log", [True, False])
-@pytest.mark.parametrize("ends", [{}, {"low": 50.0}, {"high": 0.5}])
-def test_ends_of_colours_differ(log: bool, ends: dict[str, float]) -> None:
-    for values in ((2.0, 2.0), (None, None)):
-        low, high = colour_limits(Heat("t", ("a",), ("x", "y"), (values,), "v", log=log, **ends))
-        assert low < high
 
 
 def test_cells_without_a_place_are_told() -> None:
@@ -377,41 +316,6 @@ def test_bands_belong_to_their_curves() -> None:
     assert bands[0]["fillcolor"] == lines[0]["line"]["color"] == look("ours").colour
 
 
-def test_looks_do_not_depend_on_the_order() -> None:
-    turned = Lines("t", "x", "y", LINES.series[::-1])
-    there = {t["name"]: t["line"] for t in to_plotly(LINES)["data"]}
-    back = {t["name"]: t["line"] for t in to_plotly(turned)["data"]}
-    assert there == back
-
-
-def test_hover_shows_plain_numbers() -> None:
-    line = to_plotly(LINES)["data"][2]
-    assert line["hovertemplate"].startswith("<b>ours</b><br>rounds: %{customdata[0]}")
-    assert line["customdata"][3] == ["1,000", "31.62", "25.3 to 41.11"]
-    bars = to_plotly(BARS)["data"]
-    assert bars[0]["customdata"][1] == ["Pareto", "20 (10 to 30)"]
-    assert bars[1]["customdata"][1] == ["Pareto", "n/a"]
-
-
-def test_log_axes_have_limits_and_few_labels() -> None:
-    layout = to_plotly(LINES)["layout"]
-    assert layout["xaxis"]["type"] == layout["yaxis"]["type"] == "log"
-    assert layout["xaxis"]["range"] == pytest.approx([-0.12, 3.12])
-    assert layout["xaxis"]["nticks"] == 4
-    assert "type" not in to_plotly(Lines("t", "x", "y", (a_line("a"),)))["layout"]["yaxis"]
-
-
-def test_many_bars_lie() -> None:
-    assert STACK.is_lying
-    assert not BARS.is_lying
-    lying, standing = to_plotly(STACK), to_plotly(BARS)
-    assert {trace["orientation"] for trace in lying["data"]} == {"h"}
-    assert lying["layout"]["barmode"] == "stack"
-    assert lying["data"][2]["error_x"]["array"] == [1.0] * 10
-    assert standing["layout"]["barmode"] == "group"
-    assert standing["data"][0]["error_y"]["arrayminus"] == [0.5, 10.0, 100.0]
-
-
 def test_every_cell_is_drawn_once() -> None:
     data = to_plotly(HEAT)["data"]
     assert len(data) == 3  # pale, deep and empty
@@ -421,15 +325,6 @@ def test_every_cell_is_drawn_once() -> None:
     assert sum(trace.get("showscale", True) for trace in data) >= 1
     full = Heat("t", ("a",), ("x",), ((1.0,),), "v")
     assert len(to_plotly(full)["data"]) == 1
-
-
-def test_narrow_screens_get_the_legend_below() -> None:
-    narrow = narrow_layout(LINES)
-    assert narrow["legend"]["orientation"] == "h"
-    assert narrow["margin"]["b"] > to_plotly(LINES)["layout"]["margin"]["b"]
-    assert narrow_layout(HEAT) == narrow_layout(Lines("t", "x", "y", (a_line("a"),))) == {}
-    assert least_width(LINES) == least_width(STACK) == 0
-    assert 0 < least_width(BARS) < least_width(HEAT)
 
 
 @pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: figure.title)
@@ -465,19 +360,6 @@ def test_images_depend_on_nothing_but_the_figure(figure: Figure) -> None:
     assert image == render(figure, "svg")
     assert ElementTree.fromstring(image).tag.endswith("svg")
     assert len(render(figure, "svg", bare=True)) < len(image)
-
-
-def test_small_numbers_keep_their_digits_in_drawings() -> None:
-    figure = Heat("t", ("r",), ("a", "b"), ((0.00123, 0.00456),), "v", log=False)
-    texts = "".join(ElementTree.fromstring(render(figure, "svg")).itertext())
-    assert "0.00123" in texts
-    assert "0.00456" in texts
-
-
-def test_images_show_the_same_curves() -> None:
-    """One filled area per band: what stands on the page stands in the image."""
-    bands = len([trace for trace in to_plotly(LINES)["data"] if "fill" in trace])
-    assert render(LINES, "svg").count(b"FillBetweenPolyCollection") == bands
 
 
 def test_odd_figures_are_drawn() -> None:
@@ -558,53 +440,11 @@ def test_page_is_well_formed(hostile: str) -> None:
         assert hostile.count(f"<{tag}") == hostile.count(f"</{tag}>") > 0
 
 
-def test_figures_say_what_they_show() -> None:
-    text = to_html(a_page(LINES))
-    wanted = "Regret grows. It says plain."
-    assert f'role="img" aria-label="{wanted}"' in text
-    assert f'<img alt="{wanted}"' in text
-    assert '<p class="note">Bands hold 95 % of the seeds.</p>' in text
-
-
-def test_order_of_a_page() -> None:
-    text = to_html(a_page(LINES))
-    wanted = ["Question 0?", "<figcaption>", "<p>It says", "And the numbers?", "<table", "<pre"]
-    places = [text.index(part) for part in wanted]
-    assert places == sorted(places)
-    assert "<nav" not in text  # two sections need no contents
-
-
 def test_pages_without_figures_need_no_scripts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "plotly", None)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     page = Reader(to_html(a_page()))
     assert "script" not in page.tags
-
-
-def test_numbers_stand_below_each_other() -> None:
-    text = to_html(a_page())
-    assert '<td class="number">0<span class="rest" style="width: 5ch">.7512</span></td>' in text
-    assert '<td class="number">12<span class="rest" style="width: 5ch">.5</span></td>' in text
-    assert '<td class="number">n/a</td>' in text
-    assert '<td class="number">1,200</td>' in text
-    assert '<th scope="row">GOLD</th>' in text
-    assert "<td>n/a</td>" in text
-    assert "<p>Here they are.</p>\n<p>And more.</p>" in text
-
-
-def test_a_table_may_be_empty() -> None:
-    section = Section("Any?", None, "None.", Table(("a", "b"), ()))
-    assert "<tbody>\n</tbody>" in to_html(Page("t", "", (section,), "", {}))
-
-
-@pytest.mark.slow
-def test_eight_figures_stay_small(tmp_path: Path) -> None:
-    many = tuple(float(i) for i in range(1, 201))
-    curves = [Series(f"method {i}", many, many, many, many) for i in range(20)]
-    heavy = Lines("Many curves", "x", "y", tuple(curves))
-    write_page(tmp_path / "page.html", a_page(heavy, *FIGURES, LINES, BARS, HEAT))
-    assert 0.6e6 < (tmp_path / "page.html").stat().st_size < 2e6
-    assert [file.name for file in tmp_path.iterdir()] == ["page.html"]
 
 
 def test_missing_extras_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -636,101 +476,3 @@ def test_describing_a_page_loads_nothing_heavy() -> None:
 
 
 # ---- what stands out ---------------------------------------------------------------------------
-
-
-def test_bars_may_look_like_their_labels() -> None:
-    labels = ("belated", "fixed wait", "running mean")
-    bars = Bars("t", labels, (Series("d", (), (1.0, 2.0, -1.0), (0.5, 1.0, -2.0), (2, 3, 0)),))
-    with pytest.raises(SpecError, match="by_label needs a single group"):
-        Bars("t", ("a",), (Series("b", (), (1,)), Series("c", (), (1,))), by_label=True)
-    found = to_plotly(replace(bars, by_label=True, note="Said beside."))
-    assert [trace["marker"]["color"] for trace in found["data"]] == [
-        look(label).colour for label in labels
-    ]
-    assert [trace["hovertemplate"].count("wait") for trace in found["data"]] == [0, 1, 0]
-    assert not any("customdata[0]" in trace["hovertemplate"] for trace in found["data"])
-    assert found["layout"]["barmode"] == "overlay"
-    assert not found["layout"]["showlegend"]
-    assert "Said beside." in to_html(a_page(replace(bars, by_label=True, note="Said beside.")))
-
-
-def test_ours_stands_out() -> None:
-    lines = Lines("t", "x", "y", tuple(Series(n, (1, 2), (1, 2)) for n in ("belated", "river")))
-    ours, other = to_plotly(lines)["data"]
-    assert ours["line"]["width"] > other["line"]["width"]
-    assert ours["line"]["color"] != other["line"]["color"]
-
-
-def test_long_logarithmic_axes_have_powers() -> None:
-    short, long = (
-        Lines("t", "x", "y", (Series("a", (1, 2), (1.0, top)),), log_y=True) for top in (1e3, 1e9)
-    )
-    assert to_plotly(long)["layout"]["yaxis"]["exponentformat"] == "power"
-    assert to_plotly(short)["layout"]["yaxis"]["exponentformat"] == "none"
-    late = Lines("t", "total delay", "y", (Series("a", (1e5, 1e8), (1, 2)),), log_x=True)
-    assert to_plotly(late)["layout"]["xaxis"]["exponentformat"] == "power"
-
-
-def test_long_names_are_broken_where_they_have_joints() -> None:
-    text = to_html(Page("clicks_of-2024.csv: 5 < 6", "Up by 10 % or so in 2 h.", (), "", {}))
-    assert "<h1>clicks_<wbr>of-<wbr>2024.<wbr>csv: 5 &lt; 6</h1>" in text
-    assert "<title>clicks_of-2024.csv: 5 &lt; 6</title>" in text
-    assert "Up by 10\N{NO-BREAK SPACE}% or so in 2\N{NO-BREAK SPACE}h." in text
-
-
-def test_phones_get_names_that_do_not_touch() -> None:
-    short, long = (
-        Heat("t", ("a",), names, ((1.0, 2.0),), "v")
-        for names in (("x", "y"), ("uniform", "logged"))
-    )
-    assert narrow_layout(short) == {}
-    assert narrow_layout(long)["xaxis"]["tickangle"] == -40
-    lying = Bars("t", tuple(f"a long name {i}" for i in range(9)), (Series("s", (), (1.0,) * 9),))
-    lying = replace(lying, y_label="a label of many letters")
-    assert narrow_layout(lying)["xaxis"]["title"]["text"] == "a label of many<br>letters"
-
-
-def test_numbers_come_first() -> None:
-    page = Page("t", "The lead.", (), "", {}, (("17 %", "less with <haste>"),))
-    text = to_html(page)
-    assert "<dd>17 %</dd>" in text
-    assert "less with &lt;haste&gt;" in text
-    assert text.index("17 %") < text.index("The lead.")
-
-
-@pytest.mark.slow
-def test_images_of_many_cells_are_dots_and_of_few_are_drawings() -> None:
-    """So that pages stay below two megabytes."""
-    wide = tuple(f"column {j}" for j in range(14))
-    rows = tuple(f"method {i}" for i in range(24))
-    values = tuple(tuple(1.0 + i + j for j in range(14)) for i in range(24))
-    many = embedded(Heat("Many", rows, wide, values, "times"))
-    assert many.startswith("data:image/png;base64,")
-    assert len(many) < 60_000
-    few = embedded(Heat("Few", rows[:3], wide[:3], ((1.0, 2.0, 3.0),) * 3, "times"))
-    assert few.startswith("data:image/svg+xml;base64,")
-
-
-def test_every_cell_is_told_of_once() -> None:
-    """A heat map is made of layers; a cell belongs to one, and only that one says what it is."""
-    heat = Heat("Some", ("a", "b"), ("x", "y"), ((1.0, 9.0), (None, 2.0)), "times")
-    layers = to_plotly(heat)["data"]
-    told = [
-        [[layer["text"][i][j] for layer in layers if layer["z"][i][j] is not None] for j in (0, 1)]
-        for i in (0, 1)
-    ]
-    assert told == [[["1"], ["9"]], [["n/a"], ["2"]]]
-    for layer in layers:  # and none hovers over the cells of others
-        assert not layer["hoverongaps"]
-        assert layer["hovertemplate"] == "<b>%{y}</b><br>%{x}<br>times: %{text}<extra></extra>"
-
-
-def test_names_are_whole_where_a_cell_is_told_of() -> None:
-    """Only an axis needs them in lines."""
-    long = "hour of the day, as a word of at most <40> letters"
-    heat = Heat("Some", ("a", long), (long, "y"), ((1.0, 9.0), (None, 2.0)), "times")
-    whole = long.replace("<40>", "&lt;40&gt;")
-    for layer in to_plotly(heat)["data"]:
-        assert "<br>" in layer["x"][0]
-        assert layer["hovertemplate"].startswith("<b>%{customdata[0]}</b><br>%{customdata[1]}<br>")
-        assert layer["customdata"] == [[["a", whole], ["a", "y"]], [[whole, whole], [whole, "y"]]]

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import belated as bl
-import rival_laws
 
 INSIDE = bl.FirstOrder(bl.PFTRL(bl.Ball(2), bl.rates.Tight(1.0)))
 
@@ -137,18 +136,3 @@ def test_an_audit_has_both(tmp_path: Path) -> None:
     answered = {name: [time for i, time in enumerate(log[name]) if i % 5] for name in log}
     bl.audit(answered).page(tmp_path / "page.html")
     assert "largest age without an answer" not in (tmp_path / "page.html").read_text()
-
-
-def test_rivals_count_them_apart_too() -> None:
-    """What rivals hold back, or give to copies, is answered when it is answered."""
-    for case in rival_laws.ONE_OF_EACH:
-        made, asked, largest = rival_laws.learner(case), 0, 0
-        life = rival_laws.life(case)
-        rival_laws.follow(made, life, rival_laws.answers(case).fast)
-        for kind, ticket in life:
-            asked += kind == "predict"
-            largest = max(largest, asked - 1 - ticket if kind == "observe" else 0)
-        report = made.report()
-        if report.late == 0:
-            assert report.max_answered_delay == largest, case.name
-        assert report.max_delay == max(largest, report.max_unanswered_age) or report.late

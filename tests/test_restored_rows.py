@@ -125,5 +125,5 @@ def test_events_that_a_rule_changes_in_a_run_are_read_as_they_were() -> None:
 
     rate = bl.rates.Custom(Rule(), lipschitz=1.0)
     learner = bl.Learner(bl.FirstOrder(bl.PFTRL(bl.Ball(64), rate)))
-    learner.run(events, np.full((rounds, 64), 0.01))
+    learner.replay(events, np.full((rounds, 64), 0.01))
     assert (learner.rounds, learner.open) == (rounds, 0)

@@ -296,7 +296,7 @@ def solved(losses: Array, t: float, b: float, start: Array, mu: float) -> tuple[
     player = rival_experts.TwoRegularisers(spec._setting(0, False), 1.0, 1.0, t - 1.0, b * b)
     player.losses[:], player.base.point[:], player.multiplier = losses, start, mu
     learner = bl.Learner(spec)
-    learner._begin(player, spec.kind, (losses.size,), False)
+    learner._begin(learner.settings, player, spec.kind, (losses.size,), False)
     learner.predict()
     return player.base.point.copy(), player.multiplier
 

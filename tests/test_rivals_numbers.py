@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 
 import belated as bl
@@ -25,7 +24,6 @@ from belated.research.rivals import (
     AdaHedgeD,
     AgarwalDekelXiao,
     AnytimeExp3,
-    BankerSFTINF,
     BankerTINF,
     Bistritz,
     DelayAdaptiveSGD,
@@ -178,28 +176,8 @@ def test_one_step_with_all_gradients_of_a_round() -> None:
     assert learner.predict().x == pytest.approx([-0.25, -0.25])
 
 
-def test_any_loss_is_used_where_the_range_is_unknown() -> None:
-    learner = bl.Learner(BankerSFTINF(3))
-    losses = (0.5, 40.0, 70.0)
-    assert [learner.observe(learner.predict().ticket, loss) for loss in losses] == [True] * 3
-
-
 def test_the_pool_takes_values_in_any_order() -> None:
     learner = bl.Learner(GOLD(DISC, **UNIT))
     tickets = [learner.predict().ticket for _ in range(3)]
     assert all(learner.observe(ticket, 0.5) for ticket in reversed(tickets))
     assert learner.open == 0
-
-
-def test_specs_are_written_as_their_source() -> None:
-    for source in (
-        "rivals.QuanrudKhashabiDoubling(domain=Ball(dim=3), lipschitz=2.0)",
-        "rivals.AdaptiveRevision(domain=Box(low=0.0, high=1.0, dim=4), scale=2.0)",
-        "rivals.QiuEspositoZhang(domain=Ball(dim=3), curvature=0.5)",
-    ):
-        names = {"rivals": bl.rivals, "Ball": bl.Ball, "Box": bl.Box}
-        assert repr(eval(source, names)) == source
-    base = bl.FirstOrder(bl.OMD(BALL, bl.rates.Tight(1.0)))
-    assert bl.rivals.WeinbergerOrdentlich(base, delay=4).feedback == "gradient"
-    assert bl.rivals.BOLD(base).feedback == "gradient"
-    assert np.isfinite(bl.rivals.DOOMD(bl.Simplex(3), 2.0, "entropy", "recent").strength)

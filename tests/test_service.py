@@ -6,7 +6,6 @@ import asyncio
 import gzip
 import json
 import logging
-import os
 import socket
 import threading
 import time
@@ -21,13 +20,11 @@ import pytest
 pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 
 import belated as bl
-from belated.cli import main
 from belated.errors import LogError, ServiceError, SpecError
 from belated.ranges import Span
 from belated.service import Limits, Server, Settings, evaluating, tokens
-from belated.service.calls import VERBS, members
+from belated.service.calls import members, methods
 from belated.service.forwarding import Forwarding, Unreachable, check_deadline
-from belated.service.journal import Journal, Told
 from belated.service.openapi import description
 from belated.service.refusals import Refused
 from belated.service.requests import Request
@@ -35,7 +32,7 @@ from belated.service.routes import ROUTES
 from belated.service.specs import KINDS, described, made
 from belated.service.waiting import Waiting
 from belated.service.wires import Wires
-from service_calls import CHOOSER, LINEAR, Caller, fill, serving
+from service_calls import LINEAR, Caller, fill, serving
 
 KNOBS = {
     "knobs": {
@@ -79,36 +76,6 @@ def test_models_are_made_listed_shown_and_deleted(ask: Caller) -> None:
     for place in range(3):
         assert ask("DELETE", f"/models/never-{place}").status == 404
     assert not ask.server.hub._turns  # nothing is kept of names that were tried
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_predicts_and_learns(ask: Caller, kind: str) -> None:
-    learner = bl.FirstOrder(bl.PFTRL(bl.Ball(2), bl.rates.Tight(1.0)))
-    spec = json.loads(learner.to_json())
-    others: dict[str, Any] = {"Chooser": CHOOSER, "Learner": {"spec": spec}, "Knobs": KNOBS}
-    settings = others.get(kind, LINEAR)
-    name = f"a-{kind}"
-    made = ask("POST", "/models", {"name": name, "kind": kind, "settings": settings})
-    assert made.status == 201, made.body
-    verb = "choose" if kind == "Chooser" else "predict"
-    asked: dict[str, Any] = {"key": "k"}
-    if kind in ("LinearModel", "Intervals"):
-        asked["features"] = {"hour": 7, "town": "Porto"}
-    looked = ask("POST", f"/models/{name}/peek", {n: v for n, v in asked.items() if n != "key"})
-    assert looked.status == (409 if kind == "Learner" else 200)
-    found = ask("POST", f"/models/{name}/{verb}", asked).body
-    assert found["outcome"] == "applied"
-    assert {n: found.get(n) for n in looked.body if n in ("value", "low", "high")} == {
-        n: v for n, v in looked.body.items() if n in ("value", "low", "high")
-    }
-    value = [0.6, 0.8] if kind == "Learner" else 1.0
-    heard = ask("POST", f"/models/{name}/observe", {"ticket": found["ticket"], "value": value})
-    assert (heard.status, heard.body) == (200, {"outcome": "applied"})
-    assert ask("GET", f"/models/{name}/report").body["rounds"] == 1
-    assert ask("GET", f"/models/{name}/live").body["answered"] == 1
-    wrong = ask("POST", f"/models/{name}/{'predict' if kind == 'Chooser' else 'choose'}", {})
-    assert (wrong.status, wrong.body["error"]["code"]) == (409, "no_such_verb")
-    assert ask("DELETE", f"/models/{name}").status == 204
 
 
 def test_knobs_are_turned_held_and_let_go(tmp_path: Path) -> None:
@@ -318,29 +285,6 @@ def test_every_item_has_an_outcome_of_its_own(ask: Caller) -> None:
     ]
 
 
-def test_an_answer_after_the_deadline_is_late(ask: Caller) -> None:
-    settings = {**LINEAR, "deadline": {"predictions": 1}, "wait": None}
-    ask("POST", "/models", {"name": "short", "kind": "LinearModel", "settings": settings})
-    first = ask("POST", "/models/short/predict", {"features": {"x": 1}}).body["ticket"]
-    ask("POST", "/models/short/predict", {"items": [{"features": {"x": 1}}] * 3})
-    late = ask("POST", "/models/short/observe", {"ticket": first, "value": 1.0})
-    assert (late.status, late.body) == (200, {"outcome": "late"})
-    why = ask("GET", "/models/short/live").body["why"]
-    assert why.startswith("All 1 answers came after their tickets were closed")
-    ask("DELETE", "/models/short")
-
-
-def test_revise_add_shown_and_cancel(ask: Caller) -> None:
-    ask("POST", "/models/layout/choose", {"key": "visit", "shown": False})
-    early = ask("POST", "/models/layout/observe", {"key": "visit", "value": 1})
-    assert (early.status, early.body["error"]["code"]) == (422, "bad_answer")
-    for verb, more in (("shown", {}), ("revise", {"value": 1}), ("add", {"value": 2})):
-        told = ask("POST", f"/models/layout/{verb}", {"key": "visit", **more})
-        assert told.body == {"outcome": "applied"}, (verb, told)
-    assert ask("POST", "/models/layout/cancel", {"key": "visit"}).body == {"outcome": "applied"}
-    assert ask("POST", "/models/layout/cancel", {"key": "visit"}).body["outcome"] == "duplicate"
-
-
 def test_tickets_belong_to_one_model_and_cannot_be_guessed(ask: Caller) -> None:
     ticket = ask("POST", "/models/value/predict", {"features": {}}).body["ticket"]
     elsewhere = ask("POST", "/models/layout/observe", {"ticket": ticket, "value": 1})
@@ -350,14 +294,6 @@ def test_tickets_belong_to_one_model_and_cannot_be_guessed(ask: Caller) -> None:
         answer = ask("POST", "/models/value/observe", {"ticket": forged, "value": 1})
         assert answer.status == 404
     assert ask("POST", "/models/value/cancel", {"ticket": ticket}).status == 200
-
-
-def test_peek_changes_nothing(ask: Caller) -> None:
-    before = ask("GET", "/models/layout").body["events"]
-    options = ask("POST", "/models/layout/peek", {"context": {"hour": 3}}).body["options"]
-    assert sum(option["probability"] for option in options) == pytest.approx(1.0)
-    assert set(ask("POST", "/models/value/peek", {"features": {"x": 1}}).body) == {"value"}
-    assert ask("GET", "/models/layout").body["events"] == before
 
 
 def test_an_apprentice_plays_the_baseline(ask: Caller) -> None:
@@ -527,17 +463,6 @@ def test_an_address_that_others_cannot_use_is_refused_at_the_start(
     assert not list(tmp_path.iterdir())
 
 
-def test_an_address_that_cannot_be_used_is_nowhere(tmp_path: Path) -> None:
-    async def nothing() -> Any:
-        raise AssertionError
-
-    request = Request({"headers": []}, nothing, Limits(), Waiting(1.0))
-    with bl.open(tmp_path / "x.db") as store:
-        for url in ("here:8765", "http://here:x"):
-            with pytest.raises(Unreachable):
-                asyncio.run(Forwarding(store).send(request, url, until=0.0))
-
-
 def test_connections_to_servers_that_are_gone_are_dropped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -613,30 +538,6 @@ def test_a_file_of_tokens_that_cannot_be_used_is_refused(tmp_path: Path, text: s
 # --- Limits ---------------------------------------------------------------------------------------
 
 
-def test_limits_say_what_they_are(tmp_path: Path) -> None:
-    limits = Limits(body=2000, batch=3, features=4, text=20, models=2, open=5, actions=3)
-    with serving(tmp_path, limits) as ask:
-
-        def code(path: str, body: Any) -> tuple[int, str]:
-            answer = ask("POST", path, body)
-            return answer.status, answer.body["error"]["code"]
-
-        predict, choose = "/models/value/predict", "/models/layout/choose"
-        many = {f"f{i}": i for i in range(5)}
-        assert code(predict, {"features": {"x": "y" * 3000}}) == (413, "body_too_large")
-        assert code(predict, {"items": [{}] * 4}) == (413, "batch_too_large")
-        assert code(predict, {"features": many}) == (422, "too_many_features")
-        assert code(predict, {"features": {"x": "y" * 21}}) == (422, "bad_request")
-        assert code(predict, {"features": {}, "key": "k" * 21}) == (422, "bad_request")
-        assert code(choose, {"actions": list("abcd")}) == (422, "too_many_actions")
-        more = {"name": "third", "kind": "LinearModel", "settings": LINEAR}
-        assert code("/models", more) == (409, "too_many_models")
-        few = ask("POST", predict, {"items": [{"features": {}}] * 3})
-        rest = ask("POST", predict, {"items": [{"features": {}}] * 3})
-        assert outcomes(few) + outcomes(rest) == ["applied"] * 5 + ["invalid"]
-        assert code(predict, {"features": {}}) == (409, "too_many_open")
-
-
 def test_a_token_may_ask_only_so_often(tmp_path: Path) -> None:
     with serving(tmp_path, Limits(rate=5.0)) as ask:
         answers = [ask("GET", "/models") for _ in range(12)]
@@ -660,8 +561,8 @@ def test_every_answer_is_safe_to_show(ask: Caller) -> None:
 def test_the_description_is_whole(ask: Caller) -> None:
     served = ask("GET", "/openapi.json").body
     assert served == json.loads(json.dumps(description(Limits())))
-    for path, methods in served["paths"].items():
-        for method, about in methods.items():
+    for path, operations in served["paths"].items():
+        for method, about in operations.items():
             route = next(r for r in ROUTES if (r.path, r.method.lower()) == (path, method))
             assert about.get("x-scope") == route.scope
             for name in (route.takes, route.gives):
@@ -686,7 +587,7 @@ def test_the_description_has_the_members_and_limits_that_are_checked() -> None:
     limits = Limits()
     for route in ROUTES:
         verb = route.path.rpartition("/")[2]
-        kinds = [kind for kind, verbs in VERBS.items() if verb in verbs]
+        kinds = [kind for kind in KINDS if verb in methods(kind)]
         if kinds and route.path.startswith("/models/{name}/"):
             one, many = SCHEMAS[str(route.takes)]["oneOf"]
             assert set(one["properties"]) == set().union(*(members(k, verb) for k in kinds))
@@ -772,14 +673,6 @@ def test_a_long_log_is_not_evaluated_by_the_server(tmp_path: Path) -> None:
         assert (found.status, found.body["error"]["code"]) == (409, "log_too_long")
 
 
-def test_the_description_has_the_limits_in_force(tmp_path: Path) -> None:
-    with serving(tmp_path, Limits(batch=7, text=99)) as ask:
-        said = ask("GET", "/openapi.json").body
-        one, many = said["components"]["schemas"]["Predict"]["oneOf"]
-        assert many["properties"]["items"]["maxItems"] == 7
-        assert one["properties"]["key"]["maxLength"] == 99
-
-
 def test_models_are_made_and_deleted_once_under_a_key(tmp_path: Path) -> None:
     about = {"name": "new", "kind": "LinearModel", "settings": LINEAR}
     with serving(tmp_path) as ask:
@@ -814,34 +707,6 @@ def test_what_the_server_library_logs_is_json_too(
     assert "Invalid HTTP" in logged[0]["message"]
     assert logged[0]["code"] == "bad_http"
     assert not logging.getLogger("uvicorn").handlers
-
-
-def test_loggers_are_left_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(logging.getLogger("uvicorn"), "propagate", False)
-    monkeypatch.setattr(logging.getLogger("belated"), "propagate", True)
-    with Told(Journal("json")):
-        assert not logging.getLogger("belated").propagate
-    assert not logging.getLogger("uvicorn").propagate
-    assert logging.getLogger("belated").propagate
-
-
-def test_a_server_has_pages_for_the_features_that_models_have_seen(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    found: list[str | None] = []
-
-    def asked(settings: Settings) -> None:
-        found.append(os.environ.get("NUMPY_MADVISE_HUGEPAGE"))
-        raise SpecError("enough")
-
-    monkeypatch.setattr("belated.service.Server", asked)
-    for told, expected in ((None, "0"), ("1", "1")):
-        with monkeypatch.context() as patch:
-            patch.setenv("NUMPY_MADVISE_HUGEPAGE", told or "")
-            if told is None:
-                patch.delenv("NUMPY_MADVISE_HUGEPAGE")
-            assert main(["serve"]) == 1
-            assert found.pop() == expected
 
 
 def test_the_header_that_was_let_in_last_lets_in_nobody_else() -> None:

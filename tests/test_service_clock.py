@@ -93,7 +93,7 @@ def test_a_rebuild_to_predictions_leaves_times_out(ask: Caller, kind: str, is_da
     settings = {**SETTINGS[kind], "deadline": {"predictions": 5}}
     built = ask("POST", f"{path}/rebuild", {"settings": settings, "to": f"{name}-5"})
     assert built.body["settings"]["deadline"] == {"predictions": 5}
-    assert late_in(ask.server.hub.models[f"{name}-5"].state) == 4
+    assert late_in(ask.server.hub.models[f"{name}-5"].model) == 4
     assert ask("POST", f"{path}-5/{verb_of(kind)}", {**ITEM[kind], "at": START}).status == 422
     assert ask("POST", f"{path}-5/{verb_of(kind)}", {**ITEM[kind], "key": "new"}).status == 200
 

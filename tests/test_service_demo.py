@@ -11,9 +11,8 @@ import pytest
 
 pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 
-from belated.cli import main
 from belated.errors import ServiceError, SpecError
-from belated.service import Server, bodies, demo
+from belated.service import bodies, demo
 from belated.service.refusals import Refused
 from service_calls import Caller, serving
 
@@ -26,15 +25,6 @@ def test_a_demonstration_leaves_the_stores_of_others_alone(tmp_path: Path, optio
     assert done.returncode != 0
     assert "--demo has a store of its own" in done.stderr
     assert not list(tmp_path.iterdir())
-
-
-def test_a_demonstration_says_how_fast_it_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(Server, "run", lambda server: server._held.close())
-    assert main(["serve", "--demo", "--port", "0"]) == 0
-    assert "every second plays 10 minutes of the flights" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -61,11 +51,6 @@ def test_a_demonstration_says_why_it_stopped(
         demo._play(ask.server)
     found = capsys.readouterr().err
     assert found == "" if said is None else f"the demonstration: {said}" in found
-
-
-@pytest.mark.parametrize("given", ["P30D", "30d", "30 days", "720h", 2592000, "PT720H"])
-def test_durations_are_read_in_one_way(given: Any) -> None:
-    assert bodies.span(given, "deadline") == "2592000.0s"
 
 
 @pytest.mark.parametrize("given", ["", "P", "30", "P1Y", "1 parsec", "-3d", "1e99d", True, None])

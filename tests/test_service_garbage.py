@@ -55,7 +55,7 @@ def test_models_that_are_deleted_are_freed_without_a_look(tmp_path: Path) -> Non
             value = {"ticket": said.body["ticket"], "value": 1.0}
             assert ask("POST", f"/models/{kind}/observe", value).status == 200
             assert ask("GET", f"/models/{kind}/report").status == 200
-            gone[kind] = weakref.ref(ask.server.hub.models[kind].stored.state)
+            gone[kind] = weakref.ref(ask.server.hub.models[kind].stored.in_memory)
             assert ask("DELETE", f"/models/{kind}").status == 204
         for kind, model in gone.items():
             until(kind, lambda model=model: model() is None)

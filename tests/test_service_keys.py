@@ -44,47 +44,6 @@ def told(answer: Any) -> str:
     return str(answer.body.get("outcome") or answer.body["error"]["code"])
 
 
-@pytest.mark.parametrize("kind", MODELS)
-def test_keys_name_tickets_of_every_kind(ask: Caller, kind: str) -> None:
-    path, (verb, item) = f"/models/of-{kind}", asking(kind)
-    made = {"name": f"of-{kind}", "kind": kind, "settings": MODELS[kind]}
-    assert ask("POST", "/models", made).status == 201
-
-    def hear(**which: Any) -> str:
-        value = VALUES.get(kind, 0.5)
-        return told(ask("POST", f"{path}/observe", {**which, "value": value}))
-
-    assert hear(key="0") == "unknown_ticket"
-    first = ask("POST", f"{path}/{verb}", item).body["ticket"]  # ticket 0, without a key
-    assert hear(key="0") == "unknown_ticket"
-    many = [{**item, "key": key} for key in ("1", "0", "a", 7)]
-    said = ask("POST", f"{path}/{verb}", {"items": many}).body["items"]
-    assert [each["outcome"] for each in said] == [*["applied"] * 3, "invalid"]
-    assert "str(id)" in said[3]["error"]["message"]
-    assert told(ask("POST", f"{path}/{verb}", {**item, "key": "a"})) == "bad_key"  # it is open
-
-    assert hear(key=0) == "bad_request"
-    assert hear(ticket=first) == "applied"  # and not what has the key "0"
-    assert hear(key="0") == "applied"
-    assert hear(key="0") == "duplicate"
-    assert hear(key="1") == "applied"
-    assert hear(ticket=said[0]["ticket"]) == "duplicate"
-    assert hear(key="a") == "applied"
-    assert ask("GET", path).body["open"] == 0
-
-
-@pytest.mark.parametrize("key", [True, 0, 7, 1.0, 1e3, 10**100, [], {}, ""])
-def test_what_is_no_key_is_refused(ask: Caller, key: Any) -> None:
-    before = ask("GET", "/models/value").body["rounds"]
-    for verb, item in (("predict", ROW), ("observe", {"value": 1.0})):
-        alone = ask("POST", f"/models/value/{verb}", {**item, "key": key})
-        many = ask("POST", f"/models/value/{verb}", {"items": [{**item, "key": key}]})
-        assert (alone.status, told(alone)) == (422, "bad_request")
-        assert many.body["items"][0]["error"] == alone.body["error"]
-        assert "key" in alone.body["error"]["message"]
-    assert ask("GET", "/models/value").body["rounds"] == before
-
-
 def test_a_ticket_without_a_key_is_answered_after_a_restart_too(tmp_path: Path) -> None:
     with serving(tmp_path) as ask:
         for name, verb, item in (("value", "predict", ROW), ("layout", "choose", {})):
@@ -102,7 +61,7 @@ def test_a_ticket_without_a_key_is_answered_after_a_restart_too(tmp_path: Path) 
     with bl.open(tmp_path / "test.db") as store:  # no snapshot: all of the log is read
         for name, state in states.items():
             assert store.model(name).snapshot() == state
-            assert not {"2"} & {key for key, _ in store.model(name).state._keys.items()}
+            assert not {"2"} & {key for key, _ in store.model(name).in_memory._keys.items()}
     with serving(tmp_path) as ask:
         ask.token = token
         for name, about in before.items():
@@ -142,7 +101,7 @@ def test_a_store_whose_batches_have_keys_is_served(tmp_path: Path) -> None:
     with bl.open(tmp_path / "test.db") as store:
         model = store.model("m", bl.LinearModel("squared", bits=8))
         model.predict_many([[1.0]] * 6, keys=["a", "b", "c", "d", None, "9"], at=1.7e9)
-        model.observe_many(["a", 1], [1.0, 2.0], [2.0, 1.0], at=1.7e9 + 60)
+        model.observe_many(["a", 1], [1.0, 2.0], weights=[2.0, 1.0], at=1.7e9 + 60)
         model.observe_many(["9"], [1.0])
     with serving(tmp_path) as ask:
         items = [{"key": key, "value": 1.0} for key in ("a", "b", "c", "never", "9", "4")]
@@ -153,17 +112,6 @@ def test_a_store_whose_batches_have_keys_is_served(tmp_path: Path) -> None:
         again = ask("POST", "/models/m/predict", {**ROW, "key": "d"})
         assert (again.status, told(again)) == (409, "bad_key")
         assert ask("POST", "/models/m/predict", {**ROW, "key": "a"}).status == 200
-
-
-def test_clients_refuse_keys_that_are_numbers(ask: Caller) -> None:
-    with bl.Client(ask.server.url, ask.token or "") as client:
-        value = client.model("value")
-        with pytest.raises(bl.errors.ServiceError, match=r"str\(id\)"):
-            value.predict({"a": 1.0}, key=81)  # type: ignore[call-overload]
-        value.predict({"a": 1.0}, key="81")
-        with pytest.raises(bl.errors.ServiceError, match=r"str\(id\)"):
-            value.observe(81, 1.0)  # type: ignore[arg-type]
-        assert value.observe("81", 1.0) == "applied"
 
 
 def test_a_duplicate_is_the_same_alone_and_among_many(ask: Caller) -> None:

@@ -10,8 +10,6 @@ import pytest
 
 pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 
-from belated.service.rank import flattened
-from belated.service.refusals import Refused
 from service_calls import Caller, serving
 
 RANK = {
@@ -155,23 +153,11 @@ def test_a_rank_that_cannot_be_is_refused(ask: Caller, body: Any) -> None:
     assert ask("GET", "/models/rank").body["rounds"] == rounds
 
 
-def test_features_within_features_are_not_endless() -> None:
-    deep: Any = 1
-    for _ in range(12):
-        deep = {"a": deep}
-    with pytest.raises(Refused, match="nested"):
-        flattened([deep], "contextFeatures")
-
-
 def test_what_may_be_left_out_may_be_null(ask: Caller) -> None:
     names = ("contextFeatures", "excludedActions", "eventId", "deferActivation")
     found = ask("POST", "/rank", {**RANK, **dict.fromkeys(names)})
     assert found.status == 201
     assert ask("POST", f"/events/{found.body['eventId']}/reward", {"value": 1}).status == 204
-
-
-def test_only_choosers_rank(ask: Caller) -> None:
-    assert ask("POST", "/models/value/rank", RANK).body["error"]["code"] == "no_such_verb"
 
 
 def test_rewards_may_be_summed(ask: Caller) -> None:
@@ -211,12 +197,6 @@ def test_what_an_older_server_kept_of_a_reward_says_that_it_counted(ask: Caller)
     told = ask("POST", "/events/kept/reward", {"value": 1.0}, Idempotency_Key="kept once")
     assert (told.status, told.headers["belated-outcome"]) == (204, "applied")
     assert told.headers["idempotency-replayed"] == "true"
-
-
-def test_an_activation_says_nothing_more(ask: Caller) -> None:
-    ask("POST", "/rank", {**RANK, "eventId": "mute", "deferActivation": True})
-    assert ask("POST", "/events/mute/activate", {"value": 1}).status == 422
-    assert ask("POST", "/events/mute/activate", {}).status == 204
 
 
 @pytest.mark.parametrize("wrong", [0, False, ""])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable
 from fractions import Fraction
@@ -15,7 +14,7 @@ from hypothesis import strategies as st
 
 import belated as bl
 from belated.errors import BadFeedback, SpecError
-from belated.geometry import norms, shape_of
+from belated.geometry import shape_of
 from conftest import examples
 from naive import Array
 
@@ -167,19 +166,6 @@ def test_a_projection_that_is_found_step_by_step_is_taken() -> None:
     assert bl.Learner(first_order(domain)).predict().x.tolist() == [0.0, 0.0]
 
 
-def test_built_in_sets_start_where_rivals_do() -> None:
-    """Seen from the chart the first point is 0, but on the simplex."""
-    for domain in (
-        bl.Ball(3, 0.7, [5.0, -3.0, 1e5]),
-        bl.Box([10.0, -3.3, 0.1], [200.0, 1e7, 0.3]),
-        bl.L1Ball(3, 2.0),
-    ):
-        learner = bl.Learner(bl.rivals.Zinkevich(domain, lipschitz=1.0))
-        assert not learner._player.base.point.any()
-    first = bl.Learner(bl.rivals.Zinkevich(bl.Simplex(3), lipschitz=1.0))._player.base.point
-    assert first.tolist() == [1.0 / 3.0] * 3
-
-
 # ---- numbers of any size ------------------------------------------------------------------------
 
 
@@ -267,15 +253,6 @@ def test_extreme_steps_end_on_the_border(base: Any) -> None:
     assert learner.predict().x == pytest.approx([0.6, -0.8])
 
 
-@pytest.mark.parametrize("base", [base for _, base in EXTREME], ids=[name for name, _ in EXTREME])
-def test_the_norm_of_a_tiny_cost_is_not_zero(base: Any) -> None:
-    """Its square is: 1e100 * 1e-180 is still a step."""
-    learner = bl.Learner(bl.FirstOrder(base))
-    learner.predict()
-    assert learner.observe(0, [-3e-180, 4e-180])
-    assert learner.predict().x == pytest.approx([3e-80, -4e-80], rel=1e-12, abs=0.0)
-
-
 def test_costs_too_large_to_compute_with_are_still_refused() -> None:
     learner = bl.Learner(first_order(bl.Ball(2)))
     learner.predict()
@@ -301,15 +278,6 @@ def test_a_portfolio_of_huge_numbers_certifies_only_what_is_true() -> None:
     assert certificate is None or certificate.total >= lost + abs(total) * 1e100
 
 
-@examples(80)
-@given(vectors)
-def test_norms_of_rows_of_any_size(v: list[float]) -> None:
-    rows = np.array([v, [1.0] * len(v), [0.0] * len(v)])
-    found = norms(rows)
-    assert found[0] == pytest.approx(math.hypot(*v), rel=1e-12, abs=0.0)
-    assert found[1:].tolist() == [np.linalg.norm(rows[1:2], axis=1)[0], 0.0]
-
-
 @pytest.mark.parametrize("size", [1e-200, 1.0, 1e200])
 def test_the_lowest_point_for_slopes_of_any_size(size: float) -> None:
     ball = bl.Ball(2, 2.0, [1.0, 1.0])
@@ -319,30 +287,6 @@ def test_the_lowest_point_for_slopes_of_any_size(size: float) -> None:
 
 
 # ---- equal specs, and answers without a dimension ------------------------------------------------
-
-
-def test_equal_boxes_are_equal() -> None:
-    same = [
-        bl.Box(0, 1, dim=2),
-        bl.Box([0, 0], [1, 1]),
-        bl.Box([0.0, 0.0], 1.0),
-        bl.Box(0.0, np.ones(2)),
-        bl.Box((0, 0), (1, 1), dim=2),
-    ]
-    for box in same:
-        assert (box, hash(box), repr(box)) == (same[0], hash(same[0]), repr(same[0]))
-        assert bl.Box.from_json(box.to_json()) == same[0]
-        assert box.to_json() == same[0].to_json()
-        assert eval(repr(box), vars(bl)) == box
-        blob = bl.Learner(first_order(box)).snapshot()
-        assert bl.Learner.restore(blob, first_order(same[0])).snapshot() == blob
-    assert len(set(same)) == 1
-    bl.Portfolio([bl.PFTRL(box, bl.rates.Tight(1.0)) for box in same])
-    assert same[0].bounds == ((0.0, 0.0), (1.0, 1.0))
-    assert bl.Box([0, 1], [1, 2]) != bl.Box([0, 1], [2, 2])
-    assert bl.Box([3.0], [4.0]) == bl.Box(3.0, 4.0)
-    text = json.dumps({"type": "Box", "low": [0.0, 0.0], "high": [1.0, 1.0], "dim": None})
-    assert bl.from_json(f'{{"belated": 1, "spec": {text}}}') == same[0]
 
 
 @pytest.mark.parametrize("answer", [np.array(0.5), np.float64(0.5), 0.5, np.array([0.5])])

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,6 +23,7 @@ import pytest
 import belated as bl
 from belated.errors import BelatedError, BusyError, UnknownTicket
 from interrupts import without_collector
+from kinds import GRADIENTS, KINDS, NAMED_ROWS, Kind
 
 # Interpreted, every event is made of many steps, and nothing of this is promised.
 pytestmark = [pytest.mark.compiled, pytest.mark.needs_compiler]
@@ -31,66 +32,14 @@ DELAY, WINDOW = 3, 30
 """How many rounds later tickets are answered, and how many of the newest may be open."""
 
 
-class Model(NamedTuple):
-    """How a model is made, and its events."""
-
-    make: Callable[[], Any]
-    predict: Callable[[Any, str], Any]
-    observe: Callable[[Any, str], Any]
-    gives_up: bool = False
-    """Whether tickets may close by themselves; their keys stay until another ticket has them."""
-
-
-ROW = {"hour": 0.5, "shop=3": 1.0}
-GRADIENT, VALUE = np.array([0.5, -0.25, 1.0]), 0.5
-
-
-def learner(spec: Any, answer: Any = GRADIENT, gives_up: bool = False) -> Model:
-    """Return the events of a learner."""
-    return Model(
-        lambda: bl.Learner(spec),
-        lambda model, key: model.predict(key),
-        lambda model, key: model.observe(key, answer),
-        gives_up,
-    )
-
-
-PROBLEM = bl.Problem(bl.Ball(3), lipschitz=2.0, magnitude=2.0)
-ADAPTIVE = bl.PFTRL(bl.Ball(3), bl.rates.DelayAdaptive(1.0))
 MODELS = {
-    "portfolio": learner(PROBLEM.learner(skip=True), gives_up=True),
-    "gradients": learner(bl.FirstOrder(ADAPTIVE)),
-    "value": learner(PROBLEM.learner("value"), VALUE),
-    "two values": learner(PROBLEM.learner("two-values"), np.array([VALUE, -VALUE])),
-    "deadline": learner(bl.Deadline(bl.FirstOrder(ADAPTIVE), 5), gives_up=True),
-    "capacity": learner(bl.Capacity(bl.FirstOrder(ADAPTIVE), 8), gives_up=True),
-    "knobs": Model(
-        lambda: bl.Knobs({"rate": (0.0, 1.0), "size": bl.ranges.Int(1, 9)}),
-        lambda model, key: model.predict(key),
-        lambda model, key: model.observe(key, VALUE),
-    ),
-    "linear": Model(
-        lambda: bl.LinearModel("squared", bits=6),
-        lambda model, key: model.predict(ROW, key=key),
-        lambda model, key: model.observe(key, VALUE),
-    ),
-    "linear, silence": Model(
-        lambda: bl.LinearModel("logistic", bits=6, silence=0.0, deadline={"predictions": 5}),
-        lambda model, key: model.predict(ROW, key=key),
-        lambda model, key: model.observe(key, 1.0),
-        True,
-    ),
-    "intervals": Model(
-        lambda: bl.Intervals(bl.LinearModel("squared", bits=6)),
-        lambda model, key: model.predict(ROW, key=key),
-        lambda model, key: model.observe(key, VALUE),
-    ),
-    "chooser": Model(
-        lambda: bl.Chooser(["low", "high"], bits=6),
-        lambda model, key: model.choose(ROW, key=key),
-        lambda model, key: model.observe(key, VALUE),
-    ),
+    name: kind
+    for name, kind in KINDS.items()
+    if kind.served and not kind.is_timed
+    if name not in ("learner, forgetful", "intervals, impatient")
+    if not name.startswith("linear") or name in ("linear, squared", "linear, silence of sums")
 }
+ROW, GRADIENT, VALUE = NAMED_ROWS[0], GRADIENTS[0], 1.0
 
 
 class Interrupt(BaseException):
@@ -131,9 +80,7 @@ def check_inner(model: Any) -> None:
         assert model._score_model.rounds == model.model.rounds
 
 
-def live_on(
-    model: Any, predict: Callable[[Any, str], Any], observe: Callable[[Any, str], Any]
-) -> None:
+def live_on(kind: Kind, model: Any) -> None:
     """Predict, observe and cancel until a signal comes.
 
     A function of its own, as Python 3.12 and 3.13 miss handlers around a loop: the jump back from
@@ -141,11 +88,11 @@ def live_on(
     """
     for _ in range(10_000):
         newest = model.rounds
-        predict(model, f"k{newest}")
+        kind.predict(model, newest, key=f"k{newest}")
         for late in range(max(0, newest - WINDOW // 2), newest - DELAY):
             if model.is_open(late):
                 if late % 5:
-                    observe(model, f"k{late}")
+                    model.observe(f"k{late}", kind.answer(late))
                 else:
                     model.cancel(f"k{late}")
 
@@ -155,11 +102,10 @@ def live_on(
 @without_collector()
 def test_after_a_signal_tickets_are_open_under_their_keys(name: str, handler: None) -> None:
     model, draw, seen = MODELS[name].make(), random.Random(name), 0
-    predict, observe = MODELS[name].predict, MODELS[name].observe
     while seen < SIGNALS:
         try:
             signal.setitimer(signal.ITIMER_REAL, draw.uniform(5e-6, 5e-5))
-            live_on(model, predict, observe)
+            live_on(MODELS[name], model)
         except Interrupt:
             seen += 1
         finally:
@@ -170,7 +116,7 @@ def test_after_a_signal_tickets_are_open_under_their_keys(name: str, handler: No
         keyed = [has_key(model, ticket) for ticket in window]
         assert not keyed[-1]
         assert all(found or not now for now, found in zip(is_open, keyed, strict=True))
-        assert MODELS[name].gives_up or is_open == keyed
+        assert MODELS[name].expires or is_open == keyed
         assert model.open == sum(is_open)
         check_inner(model)
         for late in window[: -WINDOW // 3]:  # a slow machine is interrupted before it answers
@@ -191,11 +137,11 @@ def switching() -> Iterator[None]:
 THREADS, ROUNDS = 4, 1000
 
 
-def insist(event: Callable[..., Any], *arguments: Any) -> Any:
+def insist(event: Callable[..., Any], *given: Any, **named: Any) -> Any:
     """Call again until no other call is at work."""
     while True:
         try:
-            return event(*arguments)
+            return event(*given, **named)
         except BusyError:
             time.sleep(1e-4)
 
@@ -203,7 +149,8 @@ def insist(event: Callable[..., Any], *arguments: Any) -> Any:
 @pytest.mark.parametrize("name", MODELS)
 def test_threads_on_one_model_lose_nothing(name: str, switching: None) -> None:
     """A call that meets another one at work raises, has changed nothing, and is made again."""
-    model, gate = MODELS[name].make(), threading.Barrier(THREADS)
+    kind, gate = MODELS[name], threading.Barrier(THREADS)
+    model = kind.make()
     tickets: list[list[int]] = [[] for _ in range(THREADS)]
     refused: list[BaseException] = []
 
@@ -211,10 +158,10 @@ def test_threads_on_one_model_lose_nothing(name: str, switching: None) -> None:
         gate.wait()
         try:
             for turn in range(ROUNDS):
-                ticket = insist(MODELS[name].predict, model, f"{number}-{turn}").ticket
+                ticket = insist(kind.predict, model, turn, key=f"{number}-{turn}").ticket
                 tickets[number].append(ticket)
                 if turn % 4:
-                    insist(MODELS[name].observe, model, f"{number}-{turn}")
+                    insist(model.observe, f"{number}-{turn}", kind.answer(turn))
         except BaseException as error:
             refused.append(error)
 
@@ -227,7 +174,7 @@ def test_threads_on_one_model_lose_nothing(name: str, switching: None) -> None:
     assert sorted(chain(*tickets)) == list(range(THREADS * ROUNDS))
     assert model.rounds == THREADS * ROUNDS
     check_inner(model)
-    if not MODELS[name].gives_up:
+    if not MODELS[name].expires:
         assert model.open == THREADS * ROUNDS // 4
         assert all(model.ticket(f"{i}-{t}") == tickets[i][t] for i in range(4) for t in (0, 4))
 
@@ -268,10 +215,11 @@ def crowd_of(*works: Callable[[], None]) -> None:
 
 def live(name: str, model: Any, number: int, rounds: int) -> None:
     """Do rounds of a model, of which three in four are answered, and look at snapshots."""
+    kind = MODELS[name]
     for turn in range(rounds):
-        insist(MODELS[name].predict, model, f"{number}-{turn}")
+        insist(kind.predict, model, turn, key=f"{number}-{turn}")
         if turn % 4:
-            insist(MODELS[name].observe, model, f"{number}-{turn}")
+            insist(model.observe, f"{number}-{turn}", kind.answer(turn))
         if turn % 10 == 9:
             type(model).restore(insist(model.snapshot))
 
@@ -284,7 +232,7 @@ def test_threads_that_meet_in_the_collector_lose_nothing(name: str, collecting: 
         crowd_of(*(partial(live, name, model, number, 200) for number in range(THREADS)))
         assert model.rounds == THREADS * 200
         check_inner(model)
-        if not MODELS[name].gives_up:
+        if not MODELS[name].expires:
             assert model.open == THREADS * 50
 
 
@@ -296,9 +244,15 @@ def log_of(begin: int, rounds: int) -> np.ndarray[Any, Any]:
 
 LOG = 3000
 RUNS: dict[str, Callable[[Any, int], Any]] = {
-    "portfolio": lambda model, t: model.run(log_of(t, LOG), np.tile(GRADIENT, (LOG, 1)), first=t),
-    "linear": lambda model, t: model.replay([ROW] * LOG, [VALUE] * LOG, log_of(t, LOG), first=t),
-    "knobs": lambda model, t: model.run(log_of(t, LOG // 20), [VALUE] * (LOG // 20), first=t),
+    "learner, portfolio": lambda model, t: model.replay(
+        log_of(t, LOG), np.tile(GRADIENT, (LOG, 1)), first=t
+    ),
+    "linear, squared": lambda model, t: model.replay(
+        [ROW] * LOG, [VALUE] * LOG, log_of(t, LOG), first=t
+    ),
+    "knobs": lambda model, t: model.replay(
+        None, [VALUE] * (LOG // 20), log_of(t, LOG // 20), first=t
+    ),
 }
 
 

@@ -92,7 +92,7 @@ def test_exhaustive(base: BaseName, share: float) -> None:
         for signs in all_signs(len(delays)):
             costs = problem.lipschitz * signs
             learner = bl.Learner(spec)
-            plays = learner.run(happening, costs)
+            plays = learner.replay(happening, costs)
             regret = surrogate_regret(problem.domain, list(plays), list(costs), problem.curvature)
             assert regret <= bound * SLACK, (delays, signs.T)
             skipped += learner.report().skipped
@@ -113,7 +113,7 @@ def test_a_users_set_without_a_radius() -> None:
     for timeline in patterns(100, 86).values():
         bound = problem.bound(timeline, skip=True).total
         for costs in (rng.choice([-1.3, 1.3], (100, 1)), np.full((100, 1), -1.3)):
-            plays = bl.Learner(spec).run(np.array(answered(timeline)), costs)
+            plays = bl.Learner(spec).replay(np.array(answered(timeline)), costs)
             mean = float(np.mean(plays - costs / problem.curvature))
             gaps = plays - min(1.0, max(0.0, mean))
             regret = float(np.sum(costs * gaps - 0.5 * problem.curvature * gaps**2))

@@ -332,62 +332,6 @@ def test_default_smoothings_are_the_corollaries() -> None:
     assert bl.TwoPoint(BASE, smoothing.Inverse(3)).schedule == smoothing.Inverse(3)
 
 
-DAMAGED: list[tuple[str, str]] = [
-    ("", "not JSON"),
-    ("{", "not JSON"),
-    (bl.Ball(2).to_json()[:-1], "not JSON"),
-    ("[]", "not a belated spec"),
-    ("3", "not a belated spec"),
-    ("null", "not a belated spec"),
-    ("{}", "not a belated spec"),
-    ('{"belated": 1}', "not a belated spec"),
-    (
-        '{"belated": 2, "spec": {"type": "Ball", "dim": 2}}',
-        "in format 2, .* reads format 1",
-    ),
-    ('{"belated": 0, "spec": {"type": "Ball", "dim": 2}}', "written in format 0"),
-    ('{"belated": "1", "spec": {"type": "Ball", "dim": 2}}', "written in format 1"),
-    ('{"belated": 1, "spec": 3}', "must be an object with a type"),
-    ('{"belated": 1, "spec": null}', "must be an object with a type"),
-    ('{"belated": 1, "spec": [1]}', "must be an object with a type"),
-    ('{"belated": 1, "spec": {}}', "unknown type None; known: .*Ball"),
-    ('{"belated": 1, "spec": {"type": "Sphere"}}', "unknown type 'Sphere'; known: .*Ball, .*rates"),
-    ('{"belated": 1, "spec": {"type": 3}}', "unknown type 3"),
-    ('{"belated": 1, "spec": {"type": ["Ball"]}}', "unknown type"),
-    ('{"belated": 1, "spec": {"type": {"type": "Ball"}}}', "unknown type"),
-    ('{"belated": 1, "spec": {"type": "Domain"}}', "unknown type 'Domain'"),
-    ('{"belated": 1, "spec": {"type": "Rate"}}', "unknown type 'Rate'"),
-    ('{"belated": 1, "spec": {"type": "Base"}}', "unknown type 'Base'"),
-    ('{"belated": 1, "spec": {"type": "Reduction"}}', "unknown type 'Reduction'"),
-    ('{"belated": 1, "spec": {"type": "Smoothing"}}', "unknown type 'Smoothing'"),
-    ('{"belated": 1, "spec": {"type": "Ball"}}', "from_json: Ball: .*dim"),
-    ('{"belated": 1, "spec": {"type": "Ball", "dim": 2, "size": 1}}', "from_json: Ball: .*size"),
-    ('{"belated": 1, "spec": {"type": "Ball", "dim": 2.5}}', "Ball: dim must be a whole number"),
-    ('{"belated": 1, "spec": {"type": "Ball", "dim": 2, "radius": NaN}}', "radius must be finite"),
-    (
-        '{"belated": 1, "spec": {"type": "FirstOrder", "base": {"type": "Ball", "dim": 2}}}',
-        "FirstOrder: base must be",
-    ),
-]
-
-
-@pytest.mark.parametrize(("text", "message"), DAMAGED, ids=[text for text, _ in DAMAGED])
-def test_damaged_json(text: str, message: str) -> None:
-    with pytest.raises(SpecError, match=message):
-        bl.from_json(text)
-
-
-@pytest.mark.parametrize("text", [None, 3, ["{}"]], ids=str)
-def test_what_is_no_text(text: Any) -> None:
-    with pytest.raises((SpecError, TypeError)):
-        bl.from_json(text)
-
-
-def test_another_kind_than_asked_for() -> None:
-    with pytest.raises(SpecError, match=r"Box\.from_json: the text holds a Ball"):
-        bl.Box.from_json(bl.Ball(2).to_json())
-
-
 def test_python_objects_have_no_json() -> None:
     halfspace = bl.ConvexSet(2, whatever, 4.0, 1.0, 2.0)
     for spec in (

@@ -30,7 +30,7 @@ def asked(model: Any, key: str, **more: Any) -> None:
     """Ask for a ticket."""
     kind = getattr(model, "kind", type(model).__name__)  # stored, or not
     if kind == "Knobs":
-        model.predict(key, **more)
+        model.predict(key=key, **more)
     elif kind == "Chooser":
         model.choose({"x": 1.0}, key=key, **more)
     else:

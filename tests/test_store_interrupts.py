@@ -31,7 +31,7 @@ from belated.store import faults, telling
 from belated.store import store as of_store
 from belated.store import writer as of_writer
 from belated.store.batches import open_gate
-from belated.store.events import OBSERVE, PREDICT, decoded, opened_row
+from belated.store.events import OBSERVE, PREDICT, decoded, key_of, opened_row
 from belated.store.recovery import recovered
 from interrupts import without_collector
 
@@ -106,7 +106,7 @@ def one(model: Any, key: str) -> None:
 
 
 def several(model: Any, key: str) -> None:
-    model.many([("predict", {"features": {"x": 2.0}, "key": key})])
+    model.many([("predict", {"row": {"x": 2.0}, "key": key})])
 
 
 def begun(model: Any, key: str) -> None:
@@ -195,8 +195,8 @@ def check(store: Any, model: Any, answered: list[str], failed: list[str]) -> Non
         for row in store._database.rows(about.number, 0)
         for event in decoded([opened_row(row)])
     ]
-    keys = [f"p {event[2]}" for event in events if event[0] == PREDICT]
-    keys += [f"o {event[3]}" for event in events if event[0] == OBSERVE]
+    keys = [f"p {key_of(event)}" for event in events if event[0] == PREDICT]
+    keys += [f"o {key_of(event)}" for event in events if event[0] == OBSERVE]
     assert len(set(keys)) == len(keys)
     assert not set(answered) - set(keys)
     lost = {f"{verb} {key}" for key in failed for verb in "po"} - set(answered)
@@ -586,7 +586,7 @@ def test_the_log_tells_what_became_of_an_interrupted_commit(
         model = store.model("m", spec())
         monkeypatch.setattr(store._database, "is_shared", is_shared)
         calls: list[tuple[str, dict[str, Any]]] = [
-            ("predict", {"features": {"x": 1.0}, "key": f"k{i}"}) for i in range(9)
+            ("predict", {"row": {"x": 1.0}, "key": f"k{i}"}) for i in range(9)
         ]
         for is_written in (True, False):
             before = store.writer.commits, store.writer.events
@@ -605,7 +605,7 @@ def test_the_log_tells_what_became_of_an_interrupted_commit(
                 assert store.writer.commits == before[0] + 1
                 assert store.writer.events == before[1] + events
                 assert model.rounds == events
-                calls = [("observe", {"ticket": "k0", "label": 1.0})]
+                calls = [("observe", {"ticket": "k0", "answer": 1.0})]
             else:
                 assert isinstance(found, NotCommitted)
                 assert "does not count" in str(found)
@@ -670,7 +670,7 @@ def hold(model: Any) -> None:
         lambda model: model.save(),
         lambda model: model.snapshot(),
         lambda model: model.predict([1.0]),
-        lambda model: model.many([("predict", {"features": [1.0]})]),
+        lambda model: model.many([("predict", {"row": [1.0]})]),
         lambda model: model._entry.store._save_all(),
         hold,
     ],

@@ -63,7 +63,7 @@ def lived(model: Any, kind: str, events: int = 8) -> None:
         if kind == "chooser":
             model.choose({"x": i}, key=key)
         elif kind == "learner":
-            model.predict(key)
+            model.predict(key=key)
         else:
             model.predict({"x": float(i), "w": 'odd "word" \ud800'}, key=key)
         if i % 2:

@@ -29,6 +29,7 @@ from belated.errors import LogError, StudyError
 from belated.report import Section, Table
 from belated.research.study.catalogue import STUDIES, study_named
 from belated.research.study.command import add_study_command
+from belated.research.study.contest import standings
 from belated.research.study.contestants import (
     ANSWERS,
     CONVEX,
@@ -40,13 +41,13 @@ from belated.research.study.contestants import (
     STRONGLY_CONVEX_VALUES,
     VALUES,
 )
-from belated.research.study.default import contests, default_sections, standings
-from belated.research.study.fits import exponent, geometric_mean
-from belated.research.study.games import LOSSES, game_of
-from belated.research.study.log_file import read_timeline, shortened
-from belated.research.study.plan import Cell, Opening, Plan, Row, Study
+from belated.research.study.first_order import FirstOrderRivals, adaptive
+from belated.research.study.fits import exponent
+from belated.research.study.games import game_of
+from belated.research.study.logs import read_timeline, shortened
+from belated.research.study.plan import Cell, Numbers, Plan, Row, Study
 from belated.research.study.rows import open_rows
-from belated.research.study.runner import Files, Results, finish_rows, page_of, write_results
+from belated.research.study.runner import Results, finish_rows, page_of
 from conftest import INTERPRETED, TESTS, Python
 
 ENGINES: tuple[Engine, ...] = ("serial", "threads", "processes")
@@ -79,9 +80,9 @@ class Tiny(Study):
             os._exit(1)
         return {"square": np.float64(cell["n"] ** 2), "root": math.inf}
 
-    def opening(self, rows: Sequence[Row]) -> Opening:
+    def numbers(self, rows: Sequence[Row]) -> Numbers:
         """How many there are."""
-        return Opening(f"There are {len(rows)} squares.", ((str(len(rows)), "squares"),))
+        return ((str(len(rows)), "squares"),)
 
     def sections(self, rows: Sequence[Row]) -> tuple[Section, ...]:
         """All in one table."""
@@ -121,19 +122,6 @@ def test_digest_knows_cells_mode_and_revision() -> None:
     }
     assert len(digests) == 6
     assert Plan(Tiny(), False).digest == Plan(Tiny(), False).digest
-
-
-@pytest.mark.parametrize("name", [name for name in STUDIES if name != "logs"])
-def test_plans_are_sound(name: str) -> None:
-    study = study_named(name)
-    quick, full = Plan(study, True), Plan(study, False)
-    for plan in (quick, full):
-        assert len({cell.key for cell in plan.cells}) == len(plan.cells)
-    assert study.name == name
-    assert len(quick.cells) < len(full.cells)
-    seeds = {cell.to_dict().get("seed") for cell in quick.cells}
-    many = all(cell.to_dict().get("seeds", 1) != 1 for cell in quick.cells)  # in every cell
-    assert many or len(seeds) > 1  # or there would be no bands
 
 
 # ---- rows --------------------------------------------------------------------------------------
@@ -294,14 +282,6 @@ def test_exponents_are_found_with_their_uncertainty() -> None:
     assert exact.slope == pytest.approx(0.75)
 
 
-def test_exponents_need_two_positive_points() -> None:
-    assert exponent([1.0, 2.0], [[1.0], [-1.0]]) is None
-    assert exponent([2.0, 2.0], [[1.0], [3.0]]) is None
-    assert exponent([], []) is None
-    assert exponent([0.0, 1.0, 2.0], [[5.0], [1.0], [2.0]]) is not None
-    assert geometric_mean([2.0, 0.0]) == 0.0
-
-
 # ---- who takes part ----------------------------------------------------------------------------
 
 
@@ -311,11 +291,6 @@ def test_every_first_order_rival_takes_part() -> None:
     answers = ("gradient", "function", "coefficients")
     wanted = {kind.title for kind in methods() if kind.answers in answers}
     assert wanted - set(CONVEX) - set(STRONGLY_CONVEX) - set(EXPERTS) == set()
-
-
-def test_every_kind_of_loss_is_in_the_full_plan() -> None:
-    played = {cell["loss"] for cell in Plan(study_named("first-order"), False).cells}
-    assert played == set(LOSSES)
 
 
 FIELDS = (CONVEX, STRONGLY_CONVEX, EXPERTS, VALUES, STRONGLY_CONVEX_VALUES, ANSWERS, CURVED_ANSWERS)
@@ -358,44 +333,22 @@ def test_the_default_is_judged_by_the_best_adaptive_rival() -> None:
         *(result("b", DEFAULT, 30.0), result("b", OURS, 10.0), result("b", "AdaGrad", 10.0)),
         *(result("b", "BOLD", 40.0), result("c", "BOLD", 3.0)),  # c: the default did not play
     ]
-    cells = contests(rows)
-    assert [(cell.pattern, cell.rival, cell.best) for cell in cells] == [
+    cells = adaptive(rows)
+    assert [(cell.kind[2], cell.rival, cell.best) for cell in cells] == [
         ("a", "AdaGrad", 10.0),
         ("b", "AdaGrad", 10.0),
     ]
     assert [cell.is_good(DEFAULT) for cell in cells] == [True, False]
-    table = {each.method: each for each in standings(cells)}
+    table = {each.method: each for each in standings(cells, lambda each: -each.good_share)}
     assert list(table) == ["AdaGrad", OURS, DEFAULT, "BOLD"]
     assert [each.good for each in table.values()] == [2, 2, 1, 0]
     assert table["BOLD"].ratios == [3.0, 4.0]
-    everywhere, others = default_sections(rows)
+    everywhere, others, *_ = FirstOrderRivals().sections(rows)
     assert "in 1 of 2 cells (50 %), which does not reach 90 %" in everywhere.says
-    assert "'linear' losses under 'b' (3 times the regret of AdaGrad)." in everywhere.says
+    assert everywhere.table is not None
+    assert everywhere.table.rows[0] == ("linear", "b", 30.0, "AdaGrad", 10.0, 3.0)
     assert others.table is not None
     assert len(others.table.rows) == 4
-
-
-def test_regrets_below_zero_have_a_margin_but_no_ratio() -> None:
-    rows = [
-        *(result("near", DEFAULT, -9.1), result("near", "AdaGrad", -10.0)),
-        *(result("far", DEFAULT, 5.0), result("far", "AdaGrad", -10.0)),
-        *(result("none", DEFAULT, 1e-8), result("none", "AdaGrad", 0.0)),  # rounding
-        *(result("won", DEFAULT, -5.0), result("won", "AdaGrad", 10.0)),
-    ]
-    cells = contests(rows)
-    assert [cell.is_good(DEFAULT) for cell in cells] == [True, False, True, True]
-    assert [cell.ratio(DEFAULT) for cell in cells] == [None] * 4
-    says = next(iter(default_sections(rows))).says
-    assert "in 3 of 4 cells" in says
-    assert "'linear' losses under 'far' (5 against -10 of AdaGrad)." in says
-    assert "Grey: 4 cells" in says
-
-
-def test_a_default_that_is_good_everywhere_says_so() -> None:
-    rows = [result("a", DEFAULT, 1.0, "quadratic"), result("a", "DOGD-SC", 2.0, "quadratic")]
-    says = next(iter(default_sections(rows))).says
-    assert "in 1 of 1 cells (100 %), which reaches 90 %. Nothing is lost anywhere." in says
-    assert list(default_sections([result("a", "BOLD", 1.0)])) == []
 
 
 # ---- the studies, small ------------------------------------------------------------------------
@@ -433,10 +386,9 @@ def check_small(name: str) -> None:
         check_drift(rows)
     if name == "tightness":
         assert all(row["ratio"] <= 1.0 for row in rows)
-    opening = study.opening(rows)
-    assert opening.says
-    assert 1 <= len(opening.numbers) <= 3
-    print(opening.says, *(f"{number} {what}" for number, what in opening.numbers))
+    numbers = study.numbers(rows)
+    assert 1 <= len(numbers) <= 3
+    print(*(f"{number} {what}" for number, what in numbers))
     for section in study.sections(rows):
         assert not re.search(r"(^|[.?!] )ours\b", section.says), section.says
         print(section.says)
@@ -489,19 +441,16 @@ def test_the_study_of_decisions_says_who_loses_least() -> None:
         cost = 40.0 if (world, rule) == ("changing", "gap weighting") else costs[rule]
         cell = {"world": world, "delay": delay, "rule": rule, "seed": seed, "rounds": 100}
         rows.append({**cell, "regret": cost + seed, "late_regret": cost / 2.0, "explored": 0.1})
-    answer, greedy, linear, changing = study.sections(rows)
-    assert "within 10 % of the best rule in 2 cells; its worst one, 'changing'" in answer.says
-    assert "costs 1.33 times what greedy loses there" in answer.says
-    assert "loses less than a chooser that never explores in 2 of 4 cells" in greedy.says
-    assert "2 in the changing world." in greedy.says
-    assert linear.says.startswith("Least regret: gap weighting with none and 'mean 2,000'.")
-    assert changing.question == "Who loses least in the changing world?"
-    opening = study.opening(rows)
-    assert opening.says.startswith("Gap weighting, the default, loses least: 30 % of what")
-    assert [number for number, _ in opening.numbers] == ["30 %", "30 %", "1.33"]
+    answer, linear, changing = study.sections(rows)
+    assert answer.table is not None
+    assert [line[0] for line in answer.table.rows] == ["gap weighting", "greedy"]
+    assert [line[2:] for line in answer.table.rows] == [(0.303, 2, 2, 1.33), (0.303, 2, 2, 1.49)]
+    assert linear.says == "Least regret: gap weighting under none and 'mean 2,000'."
+    assert changing.question == "Who loses least in the world 'changing'?"
+    assert [number for number, _ in study.numbers(rows)] == ["30 %", "30 %", "1.33"]
     alone = [row for row in rows if row["rule"] != "at random"]
     assert study.sections(alone) == ()
-    assert study.opening(alone).numbers == ()
+    assert study.numbers(alone) == ()
 
 
 def test_a_cell_of_decisions_is_a_game() -> None:
@@ -524,16 +473,13 @@ def test_the_study_of_arms_says_who_loses_least_and_keeps_promises() -> None:
         bound = None if method == "Banker-SFTINF" else 15.0
         rows.append({**cell, "regret": cost + seed - 1, "luck": 100.0, "bound": bound})
     answer, blocks, _, promises = study.sections(rows)
-    assert "least is lost by Banker-SFTINF under none; delayed Exp3 under outages." in answer.says
+    assert answer.says.endswith(" Banker-SFTINF under none; delayed Exp3 under outages.")
     assert blocks.says == "Least regret: Banker-SFTINF under none; delayed Exp3 under outages."
     assert promises.says.startswith("anytime Exp3 exceeded a bound by more than two standard")
-    opening = study.opening(rows)
-    assert opening.says.endswith(
-        "of the methods that are told nothing it is anytime Exp3, with 20 %."
-    )
-    assert [number for number, _ in opening.numbers] == ["10 %", "0 of 4", "1.33"]
+    assert [number for number, _ in study.numbers(rows)] == ["10 %", "0 of 4", "1.33"]
+    assert "in which anytime Exp3 is within" in study.numbers(rows)[1][1]
     assert study.sections([]) == ()
-    assert study.opening([]).numbers == ()
+    assert study.numbers([]) == ()
 
 
 def test_the_study_of_knobs_says_where_a_rival_wins() -> None:
@@ -549,17 +495,20 @@ def test_the_study_of_knobs_says_where_a_rival_wins() -> None:
     long = {"rounds": 100_000, "world": "quadratic"}
     rows += [{**row, **long} for row in rows[:2]]
     best, where_lost, course, theorem, in_the_end = study.sections(rows)
-    assert "'surrogate, 0.2' 1.26" in best.says
-    assert "A rival is better in 1 world: 'kinked' ('ten lines, 0.5', 4)." in where_lost.says
-    assert "In 1 world that nothing was chosen by, it loses 1." in where_lost.says
+    assert best.table is not None
+    assert ("surrogate, 0.2", 1.26, 0.5, 2.0, 1) in best.table.rows
+    assert where_lost.says.endswith("A rival is better in 1 world.")
+    assert where_lost.table is not None
+    assert where_lost.table.rows[-1] == ("kinked", "", 4.0, "ten lines, 0.5", 1.0, 4.0)
+    assert "In 1 world that nothing was chosen by, Knobs loses 1 of" in where_lost.says
     assert course.question == "How does regret fall in the world 'quadratic'?"
     assert "lose 0.25 of what OnePoint does" in theorem.says
-    assert "Knobs has lost 0.5 times what 'surrogate, 0.2' has" in in_the_end.says
-    numbers = [number for number, _ in study.opening(rows).numbers]
+    assert in_the_end.says.endswith("Knobs loses 0.5 times what the best rival does.")
+    numbers = [number for number, _ in study.numbers(rows)]
     assert numbers == ["1.59", "0.63", "4"]
     alone = [row for row in rows if row["method"] != "Knobs"]
     assert study.sections(alone) == ()
-    assert study.opening(alone).numbers == ()
+    assert study.numbers(alone) == ()
 
 
 # ---- pages and files ---------------------------------------------------------------------------
@@ -570,33 +519,12 @@ def test_the_page_lists_failures_and_how_to_reproduce(tmp_path: Path) -> None:
     assert page.title == "Squares"
     assert page.reproduce == "belated study tiny"
     assert page.facts["cells"] == "5 finished, 1 failed"
-    assert page.lead == "There are 5 squares.\n\nWhat are the squares?"
+    assert page.lead == "What are the squares?"
     assert page.numbers == (("5", "squares"),)
     answer, failures = page.sections
     assert answer.says == "There are 5."
     assert failures.table is not None
     assert failures.table.rows == (("n=2, seed=0", "ValueError: no square of 2"),)
-
-
-def test_a_page_without_any_row_is_still_a_page(tmp_path: Path) -> None:
-    page = page_of(finished(Tiny(2, bad=(0, 1)), tmp_path / "rows.jsonl"))
-    assert len(page.sections) == 1
-    assert page.lead.startswith("Nothing was played.")
-
-
-def test_files_of_quick_and_full_are_apart(tmp_path: Path) -> None:
-    full, quick = (Files(tmp_path, Plan(Tiny(), quick)) for quick in (False, True))
-    assert full.rows.name == "tiny.jsonl"
-    assert {full.rows, full.page, full.images}.isdisjoint({quick.rows, quick.page, quick.images})
-
-
-@pytest.mark.pictures
-def test_page_and_images_are_written(tmp_path: Path) -> None:
-    pytest.importorskip("plotly")
-    files = Files(tmp_path, Plan(Tiny(), False))
-    page, *_ = write_results(finished(Tiny(), files.rows), files)
-    assert page == files.page
-    assert "There are 6." in page.read_text()
 
 
 # ---- logs --------------------------------------------------------------------------------------
@@ -612,12 +540,6 @@ def test_csv_in_any_wrapping_is_one_timeline(tmp_path: Path) -> None:
     assert timeline == read_timeline(zipped, "when", "back")
     assert timeline.observed.tolist() == [True, False, True, False, False]
     assert timeline == bl.Timeline.from_intervals([0, 1, 2, 3, 4], [5, None, 2.5, None, None])
-
-
-def test_dates_are_read_as_dates(tmp_path: Path) -> None:
-    path = tmp_path / "log.csv"
-    path.write_text("a,b\n2024-01-01T00:00Z,2024-01-02T00:00Z\n2024-01-01T12:00Z,\n")
-    assert read_timeline(path, "a", "b").delay.tolist() == [1, 0]
 
 
 def test_a_log_that_is_too_short_or_bad_is_refused(tmp_path: Path) -> None:
@@ -684,11 +606,6 @@ def command(*arguments: str) -> None:
     parsed.run(parsed)
 
 
-def test_list_names_all_studies(capsys: pytest.CaptureFixture[str]) -> None:
-    command("--list")
-    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == list(STUDIES)
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -729,13 +646,3 @@ def test_all_says_that_it_leaves_out_logs(
     monkeypatch.setattr("belated.research.study.catalogue.study_named", lambda name: Tiny())
     command("all", "--quick", "--out", str(tmp_path), "--engine", "serial")
     assert "logs: left out" in capsys.readouterr().out
-
-
-def test_the_command_is_light(python: Python) -> None:
-    script = (
-        "import sys, argparse\n"
-        "from belated.research.study.command import add_study_command\n"
-        "add_study_command(argparse.ArgumentParser().add_subparsers())\n"
-        "print({'numpy', 'ray', 'matplotlib', 'plotly'} & set(sys.modules))"
-    )
-    assert python("-c", script).strip() == "set()"

@@ -13,7 +13,7 @@ import belated as bl
 from belated.arrays import Floats, Ints
 from belated.errors import SpecError
 from belated.research.study.knob_games import SEEN, UNSEEN, WORLDS, regrets
-from belated.research.study.knob_rivals import RIVALS, Spread, box_minimum
+from belated.research.study.knob_rivals import RIVALS
 from belated.research.worlds import Lateness, Surface
 
 SMALL = {name: replace(world, rounds=60) for name, world in WORLDS.items()}
@@ -133,22 +133,3 @@ def test_rivals_learn(name: str) -> None:
 def test_learners_of_ours_play_too(name: str) -> None:
     ground = replace(WORLDS["season"], rounds=40).drawn(range(2))
     assert regrets(RIVALS[name], ground, range(2)).shape == (40, 2)
-
-
-def test_the_minimum_of_a_quadratic_in_a_cube() -> None:
-    rng = np.random.default_rng(0)
-    root = rng.normal(size=(5, 3, 3))
-    hessian = root @ root.transpose(0, 2, 1)
-    linear = 3.0 * rng.normal(size=(5, 3))
-    x = box_minimum(linear, hessian, np.zeros((5, 3)), sweeps=200)
-    slope = linear + np.einsum("sij,sj->si", hessian, x)
-    # At an inner point there is no slope; at an end it points outwards.
-    assert (np.where(np.abs(x) < 1.0, np.abs(slope), np.maximum(slope * x, 0.0)) < 1e-6).all()
-
-
-def test_spread_is_that_of_all_costs() -> None:
-    spread = Spread(2)
-    assert spread.deviation.tolist() == [1.0, 1.0]
-    spread.add(np.array([0, 0, 1]), np.array([1.0, 3.0, 5.0]))
-    assert spread.mean.tolist() == [2.0, 5.0]
-    assert spread.deviation.tolist() == [1.0, 1.0]

@@ -111,7 +111,7 @@ def test_weights_do_not_decide_what_is_far() -> None:
     for weight in (1e-9, 1.0, 1e9):
         model = Model(bits=2)
         for label in [0.0, 2.0] * 5 + [HUGE]:
-            model.observe(model.predict([1.0]).ticket, label, weight)
+            model.observe(model.predict([1.0]).ticket, label, weight=weight)
         assert sums(model)[3] == pytest.approx(21.0)
 
 
@@ -240,9 +240,10 @@ def apart(kind: Any, seed: int, silence: float | None) -> tuple[float, int]:
             verb = str(rng.choice(verbs))
             size = 10.0 ** rng.integers(1, 6) if rng.random() < 0.15 else 1.0
             label = float(abs(size * rng.normal() + 3.0))
-            weight = [] if verb == "revise" or silence is not None or len(verbs) == 2 else [0.5]
-            getattr(model, verb)(ticket, label, *weight)
-            getattr(naive, verb)(ticket, label, *weight)
+            is_plain = verb == "revise" or silence is not None or len(verbs) == 2
+            weight = {} if is_plain else {"weight": 0.5}
+            getattr(model, verb)(ticket, label, **weight)
+            getattr(naive, verb)(ticket, label, **weight)
             waiting += [ticket] if verb == "revise" else []
     naive.learn()
     assert model.report().tamed == naive.tamed
@@ -257,23 +258,3 @@ def test_agrees_with_the_slow_version(kind: str) -> None:
     found = [apart(kind, seed, silence) for seed in seeds for silence in silences]
     assert max(each for each, _ in found) <= 1e-5
     assert sum(tamed for _, tamed in found) >= 3
-
-
-@pytest.mark.compiled
-def test_replay_equals_live() -> None:
-    rng = np.random.default_rng(4)
-    count = 120
-    x, y = rng.normal(size=(count, 3)), rng.normal(size=count)
-    y[[30, 60, 61]] *= 1e5
-    timeline = bl.delays.constant(count, 7)
-    whole, live = Model(bits=4), Model(bits=4)
-    values = whole.replay(x, y, timeline).tolist()
-    seen = []
-    for event in timeline.events[: 2 * count - 7].tolist():
-        if event >= 0:
-            seen.append(live.predict(x[event]).value)
-        else:
-            live.observe(~event, float(y[~event]))
-    assert seen == values
-    assert live.snapshot() == whole.snapshot()
-    assert live.report().tamed == 3

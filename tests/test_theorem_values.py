@@ -126,18 +126,6 @@ def test_two_points_where_the_bound_says_something() -> None:
     assert max(runs) <= bound.total
 
 
-def test_two_points_learn() -> None:
-    """Pairs of values are worth having: the mean regret is far below that of standing still."""
-    problem = bl.Problem(bl.Ball(DIM), 1.0)
-    spec = problem.learner("two-values")
-    assert isinstance(spec, bl.TwoPoint)
-    losses, best = linear_losses(5)
-    still = -math.fsum(loss(best) for loss in losses)
-    timeline = patterns(ROUNDS, 6)["constant"]
-    runs = [regret(spec, timeline, losses, best, seed) for seed in range(8)]
-    assert float(np.mean(runs)) < 0.5 * still
-
-
 # --- Theorems 5.6 and G.2, Lemmas E.4 and G.6 ----------------------------------------------------
 
 SHORT = 60

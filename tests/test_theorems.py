@@ -403,7 +403,7 @@ def test_convex_exhaustive(base: BaseName, rate: RateName) -> None:
             if signs[0] < 0.0:
                 continue
             g = np.array(signs)
-            x = bl.Learner(spec).run(timeline, g[:, None])[:, 0]
+            x = bl.Learner(spec).replay(timeline, g[:, None])[:, 0]
             assert float(g @ x) + abs(float(g.sum())) <= bound * SLACK, (delays, signs)
 
 
@@ -548,7 +548,7 @@ def check_skipping(delays: list[int], optimum: float) -> None:
     """The pieces of Theorem 6.1, and that the learner inside sees D_T - |Q*|."""
     timeline = bl.Timeline.from_delays(delays)
     learner = bl.Learner(SKIP)
-    learner.run(timeline, np.zeros((len(delays), 1)))
+    learner.replay(timeline, np.zeros((len(delays), 1)))
     report, expected = learner.report(), naive.skipping(delays)
     count, total = len(expected.skipped), sum(expected.delays)
     assert total == expected.totals[-1]

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import copy
 import math
-import pickle
-import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, timedelta, timezone
@@ -20,9 +17,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from belated.errors import BelatedError, MissingExtra, TimelineError
+from belated.errors import MissingExtra, TimelineError
 from belated.timeline.timeline import MOST_DRAWN, Arrivals, Ties, Timeline
-from belated.timeline.times import read_times
 from conftest import shortened
 from naive_timeline import (
     Naive,
@@ -35,7 +31,6 @@ from naive_timeline import (
 
 FIGURE_1 = ([1, 2, 3, 5, 8], [9, 6, 4, 7, 10])
 TIES: list[Ties] = ["observe-first", "predict-first"]
-ARRAYS = ["delay", "backlog", "dual_delay", "dual_backlog", "order", "rank", "events", "rows"]
 
 SMALL_SYSTEMS = [events for rounds in range(1, 6) for events in all_events(rounds)]
 Log = tuple[list[int], list[int | None]]
@@ -81,16 +76,6 @@ def assert_matches(timeline: Timeline, naive: Naive) -> None:
 
 
 # ---- the paper ---------------------------------------------------------------------------------
-
-
-def test_figure_1_table() -> None:
-    timeline = Timeline.from_intervals(*FIGURE_1)
-    assert timeline.delay.tolist() == [4, 2, 0, 0, 0]
-    assert timeline.backlog.tolist() == [0, 1, 2, 2, 1]
-    assert timeline.dual_delay.tolist() == [3, 1, 0, 1, 1]
-    assert timeline.dual_backlog.tolist() == [1, 2, 2, 1, 0]
-    assert (timeline.rank + 1).tolist() == [4, 2, 1, 3, 5]
-    assert timeline.total_delay == 6
 
 
 def test_figure_2_table() -> None:
@@ -158,17 +143,6 @@ def test_both_factors_in_theorem_3_4_b_are_attained() -> None:
     }
     assert min(ratios) == 0.5
     assert max(ratios) == 2.0
-
-
-def test_lemma_3_2() -> None:
-    for events in SOME_SYSTEMS:
-        timeline, naive = timeline_of(events), from_events(events)
-        starts = [*naive.starts, math.inf]
-        for t in naive.tickets:
-            last = t + timeline.delay[t]
-            assert starts[last] < naive.ends[t] < starts[last + 1]
-            waiting = {s for s in naive.tickets if s < t <= s + timeline.delay[s]}
-            assert timeline.backlog[t] == len(waiting)
 
 
 def test_lemma_3_6() -> None:
@@ -246,14 +220,6 @@ def test_from_delays_beyond_the_precision_of_floats() -> None:
     assert timeline.max_backlog == 60
 
 
-@pytest.mark.parametrize("dtype", [np.int8, np.int32, np.uint8, np.int64, np.uint64])
-def test_from_delays_takes_every_integer_type(dtype: type[np.integer[Any]]) -> None:
-    largest = np.iinfo(dtype).max
-    timeline = Timeline.from_delays(np.array([largest, 0, largest], dtype=dtype))
-    assert timeline.delay.tolist() == [2, 0, 0]
-    assert timeline.observed.tolist() == [False, True, False]
-
-
 @pytest.mark.parametrize(
     ("delays", "message"),
     [
@@ -292,18 +258,6 @@ def test_thousands_of_small_logs(ties: Ties) -> None:
         known = [None if math.isnan(end) else end for end in ends.tolist()]
         assert timeline.events.tolist() == events_with_ties(starts.tolist(), known, ties)
         assert_matches(timeline, from_events(timeline.events.tolist()))
-
-
-@pytest.mark.parametrize(
-    ("ties", "events"),
-    [
-        ("observe-first", [0, ~0, 1, ~1, 2, ~2, 3, ~3]),
-        ("predict-first", [0, 1, 2, ~0, ~1, 3, ~2, ~3]),
-    ],
-)
-def test_zero_latency(ties: Ties, events: list[int]) -> None:
-    timeline = Timeline.from_intervals([5, 5, 5, 6], [5, 5, 6, 6], ties=ties)
-    assert timeline.events.tolist() == events
 
 
 @pytest.mark.parametrize("ties", TIES)
@@ -477,14 +431,6 @@ def test_large_integers_are_exact(kind: Callable[[list[int]], Any]) -> None:
     )
 
 
-def test_large_integers_with_gaps_are_exact() -> None:
-    base = 2**62
-    starts, ends = [base, base + 1, base + 2], [base + 1, None, base + 3]
-    expected = [0, ~0, 1, 2, ~2, ~1]
-    for make in (list, pl.Series, lambda values: pd.Series(values, dtype="Int64")):
-        assert Timeline.from_intervals(starts, make(ends)).events.tolist() == expected
-
-
 def test_nanoseconds_are_exact() -> None:
     starts = pd.to_datetime([1, 2], unit="ns")
     ends = [pd.Timestamp(2, unit="ns"), pd.Timestamp(3, unit="ns")]
@@ -558,16 +504,6 @@ def test_unknown_ties(call: Callable[..., object]) -> None:
         call([1], [2], ties="later")
 
 
-def test_inputs_stay_as_they_are() -> None:
-    starts, ends = np.array([1.0, 2.0]), np.array([3.0, np.nan])
-    timeline = Timeline.from_intervals(starts, ends)
-    starts[0], ends[0] = 9.0, 9.0
-    assert timeline == Timeline.from_intervals([1.0, 2.0], [3.0, None])
-    delays = np.array([1, 0])
-    assert Timeline.from_delays(delays).total_delay == 1
-    delays[0] = 0
-
-
 # ---- chunks ------------------------------------------------------------------------------------
 
 
@@ -619,18 +555,6 @@ def test_chunks_of_datetimes_in_several_units() -> None:
     assert_chunks_match(Timeline.from_intervals(seconds, seconds + latency), chunks)
 
 
-def test_chunks_of_times_that_were_read_already() -> None:
-    blocks = split(FIGURE_1, [2, 3])
-    read = [read_times(*block, "") for block in blocks]
-    whole = Timeline.from_intervals(*FIGURE_1)
-    assert_chunks_match(whole, list(Timeline.chunks(read)))
-    # Blocks by another clock than that of the first are brought to it.
-    by_first = [read[0], read_times([3.0], [4.0], ""), read[2]]
-    assert_chunks_match(whole, list(Timeline.chunks(by_first)))
-    with pytest.raises(TimelineError, match=r"block 1: predicted_at\[0\] = 3.5 cannot be kept"):
-        list(Timeline.chunks([read[0], read_times([3.5], [4.0], "")]))
-
-
 def test_chunks_yield_as_soon_as_final() -> None:
     read = 0
 
@@ -644,13 +568,6 @@ def test_chunks_yield_as_soon_as_final() -> None:
     first = next(Timeline.chunks(blocks()))
     assert read == 1
     assert first.ticket.tolist() == list(range(9))
-
-
-def test_chunks_arrays_are_read_only() -> None:
-    (stretch,) = Timeline.chunks([([1, 2], [3, 4])])
-    for name in ("ticket", "delay", "backlog", "dual_delay", "dual_backlog", "observed"):
-        assert not getattr(stretch, name).flags.writeable
-    assert stretch.delay.dtype == stretch.dual_delay.dtype == np.int64
 
 
 @pytest.mark.parametrize(
@@ -713,72 +630,6 @@ def test_skip_tradeoff_of_the_motivating_example() -> None:
 # ---- values, copies, text, figures -------------------------------------------------------------
 
 
-def test_arrays_are_read_only_int64() -> None:
-    timeline = Timeline.from_intervals([2, 1, 3], [5, None, 4])
-    for name in [*ARRAYS, "boundaries"]:
-        array = getattr(timeline, name)
-        assert array.dtype == np.int64, name
-        with pytest.raises(ValueError, match="read-only"):
-            array[0] = 7
-    assert timeline.observed.dtype == np.bool_
-    assert not timeline.observed.flags.writeable
-    with pytest.raises(AttributeError):
-        timeline.order = timeline.rank  # type: ignore[misc]
-
-
-def test_scalars_are_python_integers() -> None:
-    timeline = Timeline.from_intervals(*FIGURE_1)
-    scalars = [
-        timeline.rounds,
-        timeline.total_delay,
-        timeline.max_delay,
-        timeline.max_backlog,
-        timeline.max_dual_delay,
-    ]
-    assert scalars == [5, 6, 4, 2, 3]
-    assert {type(value) for value in scalars} == {int}
-
-
-@pytest.mark.parametrize("make", [copy.deepcopy, lambda t: pickle.loads(pickle.dumps(t))])
-def test_copies_are_equal_and_read_only(make: Callable[[Timeline], Timeline]) -> None:
-    timeline = Timeline.from_intervals([2, 1, 3], [5, None, 4])
-    twin = make(timeline)
-    assert twin == timeline
-    assert hash(twin) == hash(timeline)
-    assert twin.rows.tolist() == timeline.rows.tolist()
-    assert not any(getattr(twin, name).flags.writeable for name in ARRAYS)
-
-
-def test_equality() -> None:
-    timeline = Timeline.from_delays([1, 0])
-    assert timeline == Timeline.from_intervals([0, 2], [3, 4])
-    assert timeline != Timeline.from_delays([0, 0])
-    assert timeline != Timeline.from_delays([0, 0, 0])
-    last_never = Timeline.from_delays([0, 1])
-    assert last_never.events.tolist() == Timeline.from_delays([0, 0]).events.tolist()
-    assert last_never != Timeline.from_delays([0, 0])
-    assert timeline != "timeline"
-
-
-def test_text() -> None:
-    timeline = Timeline.from_delays([6, 0, 0, 0])
-    assert repr(timeline) == (
-        "Timeline(4 rounds, 3 answered, total_delay=3, max_delay=3, max_backlog=1)"
-    )
-    summary = timeline.summary()
-    html = timeline._repr_html_()
-    for text in ("3 (75.0%), never 1", "mean 0.75, median 0, p90 3, max 3", "skip 1 round (delay"):
-        assert text in summary
-        assert text in html
-    assert "best to skip nothing" in Timeline.from_delays([1, 0]).summary()
-
-
-@pytest.mark.parametrize("bad", [-1, 5])
-def test_partition_out_of_range(bad: int) -> None:
-    with pytest.raises(BelatedError, match=rf"n must be in 0..4, got {bad}"):
-        Timeline.from_intervals(*FIGURE_1).partition(bad)
-
-
 def markers(figure: Any) -> dict[tuple[str, bool], int]:
     """How many marks of each shape a figure holds, filled and open."""
     found: dict[tuple[str, bool], int] = {}
@@ -799,21 +650,6 @@ def test_small_plot_shows_every_event() -> None:
     assert {"$I_{0}$", "$l_{4}$", "$r_{2}$", "round 3"} <= text
 
 
-def test_small_plot_of_unanswered_tickets() -> None:
-    figure = Timeline.from_intervals([1, 2, 3], [None, 4, None]).plot()
-    figure.canvas.draw()
-    assert markers(figure)[">", True] == 2
-
-
-def test_small_plot_in_the_middle_of_a_log() -> None:
-    figure = Timeline.from_delays([2] * 50).plot(20, 24)
-    figure.canvas.draw()
-    assert markers(figure)["v", True] == 8
-    text = {label.get_text() for label in figure.axes[0].texts}
-    assert "$I_{20}$" in text
-    assert "$I_{24}$" not in text
-
-
 def test_large_plot_shows_intervals() -> None:
     timeline = Timeline.from_delays(np.arange(2000) % 17)
     figure = timeline.plot(100, 160)
@@ -821,31 +657,6 @@ def test_large_plot_shows_intervals() -> None:
     lost, kept = (collection.get_paths() for collection in figure.axes[0].collections)
     assert (len(lost), len(kept)) == (0, 60)
     assert len(timeline.plot().axes[0].collections[1].get_paths()) == MOST_DRAWN
-
-
-def test_plot_on_given_axes_leaves_pyplot_alone() -> None:
-    script = (
-        "import sys; from matplotlib.figure import Figure; from belated.timeline import Timeline\n"
-        "assert not {'pandas', 'polars', 'scipy'} & set(sys.modules)\n"
-        "ax = Figure().add_subplot()\n"
-        "assert Timeline.from_delays([2, 0, 1]).plot(ax=ax) is ax.figure\n"
-        "assert 'matplotlib.pyplot' not in sys.modules"
-    )
-    subprocess.run([sys.executable, "-W", "error", "-c", script], check=True)
-
-
-def test_import_is_light() -> None:
-    script = (
-        "import sys; import belated.timeline\n"
-        "assert not {'pandas', 'polars', 'matplotlib'} & set(sys.modules)"
-    )
-    subprocess.run([sys.executable, "-c", script], check=True)
-
-
-@pytest.mark.parametrize(("start", "stop"), [(-1, 3), (3, 3), (0, 6), (5, None)])
-def test_plot_refuses_a_window(start: int, stop: int | None) -> None:
-    with pytest.raises(TimelineError, match=rf"Timeline.plot: the window .* got start={start}"):
-        Timeline.from_intervals(*FIGURE_1).plot(start, stop)
 
 
 def test_plot_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:

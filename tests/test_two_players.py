@@ -79,7 +79,7 @@ def test_the_sum_is_compared_with_one_over_the_step() -> None:
         for regret in [3.0 * (d + 1) * (d + 2 if name == "WOFTRL, small steps" else 1)]
     ]
     study = TwoPlayers()
-    assert study.opening(rows).numbers[-1][0] == "3 to 3"
+    assert study.numbers(rows)[-1][0] == "3 to 3"
     says = study.sections(rows)[0].says
     assert "3 to 3 times (d + 1) (d + 2)" in says
     assert "3 to 3 times d + 1" in says

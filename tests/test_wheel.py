@@ -27,7 +27,8 @@ pytestmark = [pytest.mark.compiled, pytest.mark.needs_compiler]
 SMOKE = ROOT / "scripts" / "smoke.py"
 SITE = Path(sysconfig.get_path("purelib", "venv", {"base": ""}).lstrip(os.sep))
 PLATFORM = f"{sysconfig.get_platform()}-{sys.implementation.cache_tag}"
-BUILT = Path("build", f"lib.{PLATFORM}", "belated", "core")
+BUILT = Path("build", f"lib.{PLATFORM}", "belated")
+COMPILED = ("core", "research/core")
 PIP = ["install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--target"]
 
 
@@ -95,10 +96,12 @@ def environment(tmp_path: Path) -> Environment:
 def test_a_wheel_installs_and_runs_with_nothing_else(
     sources: Path, environment: Environment, tmp_path: Path
 ) -> None:
-    built = sources / BUILT
-    built.mkdir(parents=True, exist_ok=True)
-    for extension in Path(core.__file__).parent.glob("*" + sysconfig.get_config_var("EXT_SUFFIX")):
-        shutil.copy(extension, built)  # newer than its sources: it is not compiled again
+    suffix = sysconfig.get_config_var("EXT_SUFFIX")
+    for package in COMPILED:
+        built = sources / BUILT / package
+        built.mkdir(parents=True, exist_ok=True)
+        for extension in (Path(core.__file__).parents[1] / package).glob("*" + suffix):
+            shutil.copy(extension, built)  # newer than its sources: it is not compiled again
     make = "import setuptools.build_meta as b, sys; b.build_wheel(sys.argv[1])"
     run(sys.executable, "-c", make, tmp_path, cwd=sources, CC="false", BELATED_REQUIRE_COMPILED="1")
     (wheel,) = tmp_path.glob("*.whl")

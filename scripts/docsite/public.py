@@ -53,7 +53,7 @@ CHAPTERS = {
     "store": Chapter(
         "Stores",
         "Models that survive. See [stores](../store.md).",
-        ("open",),
+        ("open", "load", "restore"),
         ("store",),
     ),
     "service": Chapter(
@@ -96,7 +96,9 @@ CHAPTERS = {
         ("Game", "play", "play_many", "Run", "Runs", "Best", "best_action"),
         ("research.game",),
     ),
-    "losses": Chapter("Losses", "Families of losses, and sources of them.", modules=("research.losses",)),
+    "losses": Chapter(
+        "Losses", "Families of losses, and sources of them.", modules=("research.losses",)
+    ),
     "rivals": Chapter(
         "Rivals", "Published methods. See [rivals](../rivals.md).", modules=("research.rivals",)
     ),
@@ -109,6 +111,9 @@ CHAPTERS = {
     ),
     "report": Chapter(
         "Pages and figures", "What studies and audits draw with.", modules=("report",)
+    ),
+    "sklearn": Chapter(
+        "With scikit-learn", "See [data](../data.md).", modules=("adapters.sklearn",)
     ),
     "river": Chapter("With river", "See [with river](../river.md).", modules=("adapters.river",)),
     "errors": Chapter(

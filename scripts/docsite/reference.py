@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from belated.service.client_requests import Method
 from docsite.docstrings import Link, markdown, summary
 from docsite.public import CHAPTERS, things
 
@@ -108,9 +109,15 @@ def _code(text: str) -> str:
 
 
 def own_members(thing: type) -> dict[str, Any]:
-    """Return public methods and properties that a class defines itself."""
+    """Return public methods and properties that a class defines itself; of clients, all methods."""
     kinds = (property, functools.cached_property, classmethod, staticmethod)
-    return {
+    shared = {
+        name: getattr(thing, name)
+        for base in thing.__mro__
+        for name, value in vars(base).items()
+        if isinstance(value, Method)
+    }
+    return shared | {
         name: value
         for name, value in vars(thing).items()
         if not name.startswith("_") and (isinstance(value, kinds) or inspect.isfunction(value))

@@ -23,6 +23,7 @@ from belated.errors import (
     SpecError,
     TimelineError,
     UnknownTicket,
+    Unsupported,
 )
 from belated.reductions import (
     Capacity,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from belated.models.learner.learner import Decision, Learner
     from belated.models.learner.report import Certificate, Report
     from belated.models.linear import Forecast, LinearModel, LinearReport
+    from belated.models.snapshots import load, restore
     from belated.problem import Problem
     from belated.replays import replay
     from belated.research import delays, losses, rivals, worlds
@@ -93,6 +95,7 @@ _LAZY = {
     "datasets": "",
     "delays": "research",
     "evaluate": "evaluations",
+    "load": "models.snapshots",
     "logs": "",
     "losses": "research",
     "open": "store",
@@ -100,6 +103,7 @@ _LAZY = {
     "play_many": "research.game",
     "ranges": "",
     "replay": "replays",
+    "restore": "models.snapshots",
     "rivals": "research",
     "worlds": "research",
 }
@@ -161,6 +165,7 @@ __all__ = [
     "TimelineError",
     "TwoPoint",
     "UnknownTicket",
+    "Unsupported",
     "__version__",
     "audit",
     "best_action",
@@ -171,6 +176,7 @@ __all__ = [
     "evaluate",
     "explore",
     "from_json",
+    "load",
     "logs",
     "losses",
     "open",
@@ -179,6 +185,7 @@ __all__ = [
     "ranges",
     "rates",
     "replay",
+    "restore",
     "rivals",
     "smoothing",
     "worlds",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 """The commands of ``belated``, to which one more is added."""
@@ -24,10 +24,19 @@ def add_log(parser: Arguments) -> None:
     )
 
 
+def add_options(parser: Arguments, *options: tuple[str, str, Mapping[str, Any]]) -> None:
+    """Add options by name, what they are, and what else argparse is told; most name a column."""
+    for name, about, more in options:
+        parser.add_argument(f"--{name}", help=about, **{"metavar": "COLUMN", **more})
+
+
 def add_times(parser: Arguments) -> None:
     """Add the two columns of times."""
-    parser.add_argument("--predicted", metavar="COLUMN", help="when each prediction was made")
-    parser.add_argument("--observed", metavar="COLUMN", help="when its truth was known, if ever")
+    add_options(
+        parser,
+        ("predicted", "when each prediction was made", {}),
+        ("observed", "when its truth was known, if ever", {}),
+    )
 
 
 def add_reading(parser: Arguments) -> None:
@@ -70,38 +79,27 @@ def add_kinds(parser: Arguments) -> None:
         ("time", "these are times, which become hour, weekday, month and trend"),
         ("ignore", "leave these out"),
     ):
-        parser.add_argument(f"--{name}", metavar="COLUMN", nargs="+", help=about)
+        add_options(parser, (name, about, {"nargs": "+"}))
 
 
 def add_known(parser: Arguments, when: str) -> None:
     """Add columns that are no answers, whatever they look like."""
-    parser.add_argument(
-        "--known",
-        metavar="COLUMN",
-        nargs="+",
-        help=f"these are known when {when}, however much they look like the answer or its time",
-    )
+    about = f"these are known when {when}, however much they look like the answer or its time"
+    add_options(parser, ("known", about, {"nargs": "+"}))
 
 
 def add_silence(parser: argparse.ArgumentParser) -> None:
     """Add what rows without an answer mean."""
-    silence = parser.add_argument_group("rows without an answer")
-    silence.add_argument(
-        "--silence",
-        metavar="VALUE",
-        help="the target that no answer means; scores then count every row whose deadline passed",
+    group = parser.add_argument_group("rows without an answer")
+    silence = "the target that no answer means; scores then count every row whose deadline passed"
+    deadline = (
+        "with --silence: how long an answer counts, such as 30d, 12h or 90min (default: the "
+        "longest that one took)"
     )
-    silence.add_argument(
-        "--deadline",
-        metavar="TIME",
-        help="with --silence: how long an answer counts, such as 30d, 12h or 90min (default: the "
-        "longest that one took)",
-    )
-    silence.add_argument(
-        "--answered-only",
-        action="store_true",
-        help="learn and count only rows with an answer, whatever the others hold",
-    )
+    add_options(group, ("silence", silence, {"metavar": "VALUE"}))
+    add_options(group, ("deadline", deadline, {"metavar": "TIME"}))
+    about = "learn and count only rows with an answer, whatever the others hold"
+    group.add_argument("--answered-only", action="store_true", help=about)
 
 
 def add_output(parser: argparse.ArgumentParser, default: str) -> None:

@@ -231,7 +231,8 @@ def _rate(setting: Setting, base: bases.Base | bases.UserBase) -> core_rates.Rat
     if isinstance(spec, rates.DelayAdaptive):
         return _delay_adaptive(setting, spec, _diameter(base))
     if isinstance(spec, rates.Tight):
-        return core_rates.Tight(tickets, spec.scale * _diameter(base) / (2.0 * spec.lipschitz))
+        gain = spec.scale * _diameter(base) / (2.0 * spec.lipschitz)
+        return core_rates.Tight(tickets, gain, 0.5)
     if isinstance(spec, rates.GradientAdaptive):
         return core_rates.GradientAdaptive(tickets, _diameter(base) / 2.0, spec.lipschitz or 0.0)
     if isinstance(spec, rates.StronglyConvex):
@@ -239,7 +240,7 @@ def _rate(setting: Setting, base: bases.Base | bases.UserBase) -> core_rates.Rat
     if isinstance(spec, rates.Constant):
         return core_rates.Constant(tickets, spec.step)
     if isinstance(spec, rates.InverseRoot):
-        return core_rates.InverseRoot(tickets, spec.step)
+        return core_rates.InverseRoot(tickets, spec.step, 1.0, 0.0)
     if isinstance(spec, rates.Table):
         return core_rates.Table(tickets, spec.steps)
     if isinstance(spec, rates.Custom):

@@ -55,6 +55,10 @@ class ClockError(BelatedError, ValueError):
     """A time that cannot be used, or none where one is needed."""
 
 
+class Unsupported(BelatedError, TypeError):
+    """A method or an argument that this kind of model does not have; nothing has changed."""
+
+
 class BusyError(BelatedError, RuntimeError):
     """A call while another one is at work on the same learner or model; nothing has changed.
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from belated.errors import SnapshotError
 
-FORMAT = 16
+FORMAT = 17
 """Number of the format. It changes with the container or the layout of any array, and only then."""
 
 _MAGIC = b"belated\x00"
@@ -64,10 +64,7 @@ def unseal(
 
     ``types`` is None where arrays of any names are read, and compared with a schema later.
     """
-    _check_secret(secret, "restore")
-    if not isinstance(blob, bytes | bytearray | memoryview):
-        raise SnapshotError(f"restore: a snapshot is bytes, got {type(blob).__name__}")
-    text, rest = _checked(bytes(blob), secret)
+    text, rest = _checked(_bytes_of(blob, secret), secret)
     about, forms = _header(kind, text, types)
     arrays, at = {}, 0
     for name, (form, shape) in forms.items():
@@ -80,6 +77,23 @@ def unseal(
     if at != len(rest) or len(arrays) < len(forms):
         raise SnapshotError("restore: the arrays do not have the sizes that the header gives")
     return Content(about, arrays)
+
+
+def kind_of(blob: Any, secret: bytes | None = None) -> str:
+    """Return what a blob is a snapshot of."""
+    text, _ = _checked(_bytes_of(blob, secret), secret)
+    try:
+        return str(json.loads(text)["kind"])
+    except (LookupError, RecursionError, TypeError, ValueError) as error:
+        raise SnapshotError(f"restore: the header cannot be read ({error})") from error
+
+
+def _bytes_of(blob: Any, secret: Any) -> bytes:
+    """Return a blob as bytes, if it and the secret can be what they are said to be."""
+    _check_secret(secret, "restore")
+    if not isinstance(blob, bytes | bytearray | memoryview):
+        raise SnapshotError(f"restore: a snapshot is bytes, got {type(blob).__name__}")
+    return bytes(blob)
 
 
 def _checked(blob: bytes, secret: bytes | None) -> tuple[bytes, bytes]:

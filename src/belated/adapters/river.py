@@ -95,12 +95,12 @@ class _Late(base.Estimator):
 
     def _learned(self, x: X, label: float, w: float, key: str | None) -> None:
         if key is not None:
-            self._linear.observe(self._ticket(key, "learn_one"), label, w)
+            self._linear.observe(self._ticket(key, "learn_one"), label, weight=w)
             del self._waiting[key]
             return
         ticket = self._linear.predict(_named(x)).ticket
         try:
-            self._linear.observe(ticket, label, w)
+            self._linear.observe(ticket, label, weight=w)
         except BadFeedback:
             self._linear.cancel(ticket)  # nobody else knows it
             raise

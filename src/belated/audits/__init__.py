@@ -9,23 +9,20 @@ Half of the answers are known after 1 h, and 0.75 are out at a time.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from belated.audits.counting import Tally
+from belated.audits.counting import Patience, Quantiles, Settling, Tally
 from belated.audits.labels import Outcome, WaitsByLabel
 from belated.audits.promises import Promise
-from belated.audits.quantiles import Quantiles
 from belated.audits.result import Audit, Felt
-from belated.audits.settling import Settling
-from belated.audits.stored import stored_in
-from belated.audits.tradeoff import Patience
 from belated.engine import row_counter
 from belated.errors import LogError, OutOfOrder
 from belated.logs import DateOrder, Log, OnBad, Scan, Unit, scan
+from belated.logs.files import is_parquet
 from belated.logs.spans import span_in
-from belated.report.typed import how_read
 from belated.timeline.sweep import Ties
 from belated.timeline.times import Times, joined_times
 
@@ -94,9 +91,8 @@ def audit(
             left_out, deadline = stored.left_out, stored.told_deadline
         data, predicted, observed, target, reading = stored.log(), None, None, None, {}
     log = _opened(data, predicted, observed, target, reading, on_bad)
-    columns, labels = None, target
+    labels = target
     if isinstance(log, Scan):
-        columns = (log.columns.predicted, log.columns.observed)
         # The time of an answer is no label, but replays may ask whether one came.
         labels = None if target == log.columns.observed else target
     unit = "ns" if log.is_calendar else log.unit
@@ -107,26 +103,32 @@ def audit(
         tally, waits, settling = _counted(log, ties, labels, span, rows)
     if not tally.rounds:
         raise LogError(f"audit: {log.name} has no rows that can be used")
-    asked = how_read(**reading, on_bad=on_bad)
     return Audit(
         log.name,
         unit,
         log.is_calendar,
         tally,
         log.bad,
-        columns,
-        target,
         waits.outcomes(),
         is_epoch=log.is_epoch,
         notes=(*log.notes, *([left_out] if left_out else [])),
         zone=log.tz if isinstance(log, Scan) else log.zone,
-        asked=(*asked, *(["--ties", ties] if ties != "observe-first" else [])),
+        is_told=answered_only,
         deadline=span,
         silent=settling.silent,
         still_out=settling.still_out,
         kind=None if stored is None else stored.kind,
         has_silence=stored is not None and stored.has_silence,
     )
+
+
+def stored_in(data: Any) -> StoredLog | None:
+    """Return the log of a store, or of its export; None: it is something else."""
+    if not is_parquet(data) and "belated.store" not in sys.modules:
+        return None  # and nothing need be loaded to see that
+    from belated.store.as_log import stored_log
+
+    return stored_log(data)
 
 
 def _refuse_columns(stored: StoredLog, reading: Mapping[str, Any], target: str | None) -> None:

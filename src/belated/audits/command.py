@@ -10,7 +10,6 @@ from typing import Any
 
 from belated.audits import audit
 from belated.audits.result import LABELLED, Audit, Felt
-from belated.audits.words import show
 from belated.datasets import flights
 from belated.errors import BelatedError, LogError
 from belated.logs.files import is_parquet, is_piped
@@ -25,7 +24,7 @@ Price = Callable[[argparse.Namespace], tuple[Felt | None, tuple[str, ...]]]
 
 def run(arguments: argparse.Namespace, price: Price) -> None:
     """Audit a log as the arguments say; with labels, also say what lateness cost in error."""
-    report(arguments, lambda given: _priced(given, price), show)
+    report(arguments, lambda given: _priced(given, price))
 
 
 def _priced(arguments: argparse.Namespace, price: Price) -> Audit:
@@ -84,7 +83,7 @@ def _found(arguments: argparse.Namespace, kind: str | None) -> Audit:
     found = _counted(arguments, deadline)
     if found.deadline is None and found.answered and not is_piped(arguments.log):
         found = _with_silence(arguments, found)
-    return replace(found, asked=(*found.asked, *_silence(arguments)))
+    return replace(found, is_told=arguments.answered_only or arguments.silence is not None)
 
 
 def _with_silence(arguments: argparse.Namespace, found: Audit) -> Audit:
@@ -115,15 +114,3 @@ def _longest(found: Audit) -> float | timedelta:
         return found.wait.longest
     length = timedelta(seconds=found.wait.longest * SECONDS[found.unit or "s"])
     return length + timedelta(microseconds=1)  # which is what a length of time is rounded to
-
-
-def _silence(arguments: argparse.Namespace) -> list[str]:
-    """Return what was said of rows without an answer and of features, as arguments."""
-    parts = ["--answered-only"] if arguments.answered_only else []
-    for name in ("silence", "deadline"):
-        if (value := getattr(arguments, name)) is not None:
-            parts += [f"--{name}", value]
-    for name in ("ignore", "known"):
-        if names := getattr(arguments, name):
-            parts += [f"--{name}", *names]
-    return parts

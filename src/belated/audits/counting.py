@@ -1,24 +1,289 @@
-"""One pass over a log, in order of prediction, that counts all an audit reports."""
+"""What an audit counts in one pass over a log, in order of prediction and in little memory."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from belated.arrays import Array, Bools, Floats, Ints
-from belated.audits.backlog import Backlogs
-from belated.audits.spread import Spread
 from belated.errors import LogError
 from belated.timeline import Timeline
 from belated.timeline.sweep import Arrivals, Ties
 from belated.timeline.times import Times, joined_times
 
-DRAWN = 3_000
-"""Most intervals in the picture of the whole log."""
-SHOWN = 40
-"""Intervals in the picture of its beginning."""
+# How values are spread, in little memory: counts and sums in bins of about a thousandth.
+# The bins are those of the first eleven significant bits: whole numbers below 2048 have a bin of
+# their own, and every other number shares one with numbers that differ by less than 0.1 %.
+
+_SHIFT = 52 - 10
+"""Bits of a float64 below the first eleven significant ones, of which the first is not stored."""
+_LEAST = (1023 - 64) << 10
+"""The bin of 2 ** -64, in which all smaller numbers are put, as if they were zero."""
+
+
+@dataclass
+class Spread:
+    """Counts of positive numbers and zeros, and sums of something that comes with them.
+
+    >>> spread = Spread()
+    >>> spread.add(np.array([3.0, 1.0, 0.0, 7.0]), np.array([30.0, 10.0, 0.0, 70.0]))
+    >>> spread.count, spread.largest, spread.quantile(0.5)
+    (4, 7.0, 1.0)
+    >>> spread.add(np.full(9, 3.5), np.zeros(9))
+    >>> round(spread.quantile(0.5), 2)
+    3.5
+    """
+
+    first: int = 0
+    counts: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    sums: Floats = field(default_factory=lambda: np.zeros(0))
+    largest: float = 0.0
+    total: float = 0.0
+    are_whole: bool = True
+
+    @property
+    def count(self) -> int:
+        """How many values there are."""
+        return int(self.counts.sum())
+
+    @property
+    def mean(self) -> float:
+        """The mean of all values."""
+        return self.total / self.count if self.count else 0.0
+
+    def add(self, values: Array, parts: Array) -> None:
+        """Count values that are not negative; ``parts`` are summed beside them."""
+        if not len(values):
+            return
+        exact = np.asarray(values, dtype=np.float64)
+        keys = np.maximum(exact.view(np.int64) >> _SHIFT, _LEAST)
+        self._reach(int(keys.min()), int(keys.max()))
+        size = len(self.counts)
+        self.counts += np.bincount(keys - self.first, minlength=size)
+        self.sums += np.bincount(keys - self.first, weights=parts, minlength=size)
+        self.largest = max(self.largest, float(exact.max()))
+        self.are_whole = self.are_whole and bool((exact == np.floor(exact)).all())
+        self.total += float(exact.sum())
+
+    def _reach(self, low: int, high: int) -> None:
+        """Make room for bins from low to high."""
+        if not len(self.counts):
+            self.first = low
+        before = max(0, self.first - low)
+        after = max(0, high + 1 - self.first - len(self.counts))
+        if before or after:
+            self.counts = np.pad(self.counts, (before, after))
+            self.sums = np.pad(self.sums, (before, after))
+            self.first -= before
+
+    @property
+    def edges(self) -> Floats:
+        """The largest value that each bin can hold, but none above the largest there is."""
+        keys = np.arange(self.first + 1, self.first + 1 + len(self.counts))
+        below = np.nextafter((keys << _SHIFT).view(np.float64), 0.0)
+        return np.minimum(np.where(keys - 1 == _LEAST, 0.0, below), self.largest)
+
+    def quantile(self, share: float) -> float:
+        """Return a value that this share of all values does not exceed, to 0.1 %.
+
+        Where all of them are whole, that is the last whole number in its bin.
+        """
+        if not self.count:
+            return 0.0
+        place = int(np.searchsorted(np.cumsum(self.counts), share * self.count, side="left"))
+        edge = float(self.edges[place])
+        return float(np.floor(edge)) if self.are_whole else edge
+
+    def filled(self) -> tuple[Floats, Ints, Floats]:
+        """Return edges, counts and sums of the bins that are not empty."""
+        used = self.counts > 0
+        return self.edges[used], self.counts[used], self.sums[used]
+
+
+# ---- how long something takes, in five numbers ---------------------------------------------------
+
+SHARES = (0.5, 0.9, 0.99)
+"""Quantiles that are reported."""
+
+
+@dataclass(frozen=True)
+class Quantiles:
+    """How long something takes: mean, median, 90 % and 99 % of all, and the longest."""
+
+    mean: float
+    median: float
+    p90: float
+    p99: float
+    longest: float
+
+    @classmethod
+    def of(cls, spread: Spread) -> Quantiles:
+        """Read them off a spread; they are exact to 0.1 %."""
+        median, p90, p99 = (spread.quantile(share) for share in SHARES)
+        return cls(spread.mean, median, p90, p99, spread.largest)
+
+    def to_dict(self, scale: float = 1.0) -> dict[str, float]:
+        """Return plain data, times a scale."""
+        return {name: value * scale for name, value in vars(self).items()}
+
+
+# ---- the number of open tickets over time, in a fixed number of stretches of time ----------------
+
+STRETCHES = 1024
+"""Stretches of time."""
+
+
+@dataclass
+class Backlogs:
+    """Largest and mean backlog by stretch of time; stretches grow as the log does.
+
+    >>> backlogs = Backlogs()
+    >>> backlogs.add(np.array([0.0, 1.0, 2.0]), np.array([0, 1, 2]))
+    >>> len(backlogs.curves()[0])
+    3
+    """
+
+    width: float = 0.0
+    largest: Ints = field(default_factory=lambda: np.full(STRETCHES, -1, dtype=np.int64))
+    counts: Ints = field(default_factory=lambda: np.zeros(STRETCHES, dtype=np.int64))
+    sums: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros(STRETCHES))
+
+    def add(self, times: Array, backlog: Ints) -> None:
+        """Count predictions at times after the beginning of the log."""
+        if not len(times):
+            return
+        self._reach(float(times.max()))
+        places = np.minimum((times / self.width).astype(np.int64), STRETCHES - 1)
+        np.maximum.at(self.largest, places, backlog)
+        self.counts += np.bincount(places, minlength=STRETCHES)
+        self.sums += np.bincount(places, weights=backlog, minlength=STRETCHES)
+
+    def _reach(self, end: float) -> None:
+        """Make stretches longer, by twos, until they reach the end."""
+        if self.width == 0.0:
+            self.width = max(end, 1e-9) / (STRETCHES - 1)
+        while end >= self.width * STRETCHES:
+            self.width *= 2.0
+            spare = STRETCHES // 2
+            self.largest = np.pad(
+                self.largest.reshape(-1, 2).max(axis=1), (0, spare), constant_values=-1
+            )
+            self.counts = np.pad(self.counts.reshape(-1, 2).sum(axis=1), (0, spare))
+            self.sums = np.pad(self.sums.reshape(-1, 2).sum(axis=1), (0, spare))
+
+    def curves(self) -> tuple[Array, Array, Ints]:
+        """Return middles of stretches with predictions, and mean and largest backlog there."""
+        used = self.counts > 0
+        middles = (np.flatnonzero(used) + 0.5) * self.width
+        return middles, self.sums[used] / self.counts[used], self.largest[used]
+
+
+# Tickets that silence settles: at its deadline no answer is an answer, and no longer out.
+
+
+@dataclass
+class Settling:
+    """Gives every ticket an end: its answer, or its deadline where none came until then.
+
+    >>> from belated.timeline.times import read_times
+    >>> settling = Settling(5.0)
+    >>> settling.settled(
+    ...     read_times([0.0, 1.0, 2.0, 9.0], [3.0, 8.0, None, None], "doc:")
+    ... ).observed_at
+    array([ 3.,  6.,  7., 14.])
+    >>> settling.silent, settling.still_out
+    (2, 1)
+    """
+
+    span: Any = None
+    """How long an answer counts, in the unit of the times; None: as long as it takes."""
+    latest: Any = None
+    """The latest time that the log has shown."""
+    silent: int = 0
+    """Tickets whose deadline has passed without an answer."""
+    _due: Array = field(default_factory=lambda: np.empty(0))
+
+    @property
+    def still_out(self) -> int:
+        """Tickets that were not answered, and whose deadline is after the end of the log."""
+        return len(self._due)
+
+    def settled(self, times: Times) -> Times:
+        """Return times of which each one ends."""
+        if self.span is None or not len(times):
+            return times
+        is_whole = times.predicted_at.dtype.kind == "i"
+        due = times.predicted_at + (np.int64(round(self.span)) if is_whole else self.span)
+        is_late = times.observed_at > due if times.waits is None else times.waits > self.span
+        is_silent = ~times.answered | is_late
+        ends = np.where(is_silent, due, times.observed_at)
+        heard = times.observed_at[~is_silent]
+        seen = [times.predicted_at.max(), *([heard.max()] if heard.size else [])]
+        self.latest = max(seen if self.latest is None else [*seen, self.latest])
+        waiting = np.concatenate([self._due.astype(due.dtype), due[is_silent]])
+        is_over = waiting <= self.latest
+        self.silent += int(np.count_nonzero(is_over))
+        self._due = waiting[~is_over]
+        waits = None if times.waits is None else np.where(is_silent, self.span, times.waits)
+        return Times(times.predicted_at, ends, np.ones_like(times.answered), times.clock, waits)
+
+
+# How long it pays to wait: the skip trade-off, by rounds as in the paper, and by the clock.
+# Giving up on a round costs one; waiting for it costs its delay under a root: the trade-off is
+# |Q| + sqrt(sum of the delays outside Q), least over all sets Q of rounds (Theorem 6.1).
+
+
+@dataclass(frozen=True, eq=False)
+class Patience:
+    """The best limit on waiting, and what every limit costs."""
+
+    limit: float
+    """Give up on what takes longer: rounds, or time in the log's own unit."""
+    given_up: int
+    """|Q|, the rounds that take longer or are never answered."""
+    cost: float
+    """|Q| + sqrt(sum of the other delays), at the limit."""
+    forever: float
+    """The same for waiting as long as it takes."""
+    limits: Floats
+    """Limits, in order, ..."""
+    costs: Floats
+    """... and what each of them costs."""
+
+    @property
+    def pays(self) -> bool:
+        """Whether giving up at the limit costs less than to wait for ever."""
+        return self.cost < self.forever
+
+
+def by_rounds(delays: Spread, total_delay: int) -> Patience:
+    """Return the best limit on delays, counted in rounds; those of all rounds are given."""
+    edges, counts, sums = delays.filled()
+    return _patience(np.floor(edges), counts, sums, 0, total_delay)
+
+
+def by_clock(waits: Spread, never: int, total_delay: int) -> Patience:
+    """Return the best limit on waiting by the clock, at which the never answered are given up."""
+    return _patience(*waits.filled(), never, total_delay)
+
+
+def _patience(edges: Floats, counts: Ints, sums: Floats, never: int, total_delay: int) -> Patience:
+    given_up = never + counts.sum() - np.cumsum(counts)
+    costs = given_up + np.sqrt(np.cumsum(sums))
+    forever = math.sqrt(total_delay)
+    if not len(costs):
+        return Patience(0.0, never, float(never), forever, edges, costs)
+    # Of equal costs, the longest wait.
+    best = len(costs) - 1 - int(np.argmin(costs[::-1]))
+    limit = float(edges[best])
+    return Patience(limit, int(given_up[best]), float(costs[best]), forever, edges, costs)
+
+
 FEWEST = 1 << 16
 """Rows that are counted at once, unless the log has fewer."""
 EXACT = 1_000_000
@@ -80,11 +345,6 @@ class Tally:
     waits: Spread = field(default_factory=Spread)
     """Times until the answer, with delays beside them."""
     backlogs: Backlogs = field(default_factory=Backlogs)
-    drawn: list[tuple[int, float, float]] = field(default_factory=list)
-    """Ticket, start and wait of some tickets of the whole log; NaN where no answer came."""
-    stride: int = 1
-    shown: list[tuple[int, float, float]] = field(default_factory=list)
-    """The same of the first tickets."""
     kept: list[Times] | None = field(default_factory=list)
     """All times, as long as there are few."""
     _open: OpenTickets = field(default_factory=OpenTickets)
@@ -105,7 +365,6 @@ class Tally:
         """Take note of every block on its way to being counted."""
         for block in self._gathered(blocks):
             starts, waits = self._relative(block)
-            self._draw(starts, waits)
             self._open.enter(starts, waits, self.rounds)
             self.rounds += len(block)
             self.answered += int(np.count_nonzero(block.answered))
@@ -139,16 +398,6 @@ class Tally:
         if np.isinf(starts).any() or np.isinf(waits).any():
             raise LogError("audit: times are so far apart that their distance is no number")
         return starts, waits
-
-    def _draw(self, starts: Floats, waits: Floats) -> None:
-        """Choose tickets for the pictures: the first ones, and every n-th of all."""
-        few = range(min(len(starts), max(0, SHOWN - self.rounds)))
-        self.shown += [(self.rounds + i, float(starts[i]), float(waits[i])) for i in few]
-        some = range(-self.rounds % self.stride, len(starts), self.stride)
-        self.drawn += [(self.rounds + i, float(starts[i]), float(waits[i])) for i in some]
-        while len(self.drawn) > DRAWN:
-            self.stride *= 2
-            self.drawn = [row for row in self.drawn if row[0] % self.stride == 0]
 
     def _keep(self, block: Times) -> None:
         if self.rounds > EXACT:

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from belated.arrays import Array, Floats
-from belated.audits.quantiles import SHARES, Quantiles
-from belated.audits.spread import Spread
+from belated.audits.counting import SHARES, Quantiles, Spread
 from belated.errors import LogError
 from belated.logs.log import SECONDS, Log, Unit
 from belated.logs.ranks import compared, is_sure

@@ -2,76 +2,50 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from os import PathLike
 from pathlib import Path
 
 import numpy as np
 
 from belated._version import __version__
-from belated.audits import label_page
-from belated.audits.counting import EXACT
-from belated.audits.intervals import IntervalLines
-from belated.audits.label_page import chosen
-from belated.audits.quantiles import SHARES
+from belated.arrays import Ints
+from belated.audits.counting import EXACT, SHARES
+from belated.audits.labels import Outcome
 from belated.audits.result import Audit, Felt
-from belated.audits.words import CONSTANTS, title
+from belated.audits.words import CONSTANTS, HEADS, LABEL_HEADS, by_label, title
+from belated.logs.log import Unit
 from belated.report import Bars, Lines, Page, Section, Series, Table, write_page
 from belated.report.durations import axis, wait_axis
-from belated.report.plain import counted, first_up, plain
+from belated.report.plain import first_up, plain
+
+POINTS = 300
+"""Most points of a curve on the page."""
 
 
-@dataclass(frozen=True)
-class _Axis:
-    """Time on the page: a unit in which the log has a small number, and what the axis says."""
-
-    scale: float
-    label: str
-    wait_scale: float
-    wait_label: str
-
-    @classmethod
-    def of(cls, audit: Audit, span: float) -> _Axis:
-        """Return the axis for a stretch of the log."""
-        return cls(*axis(span, audit.unit, audit.at(0.0)), *wait_axis(audit.wait.p90, audit.unit))
-
-
-def write(path: str | PathLike[str], audit: Audit) -> None:
+def write(path: str | PathLike[str], audit: Audit, command: str = "") -> None:
     """Write the page."""
-    axis = _Axis.of(audit, audit.span)
-    whole, beginning = _whole(audit, axis), _beginning(audit)
-    write_page(path, _page(audit, axis, whole, beginning))
+    write_page(path, _page(audit, command))
 
 
-# ---- contents ----------------------------------------------------------------------------------
-
-
-def _page(audit: Audit, axis: _Axis, whole: IntervalLines, beginning: IntervalLines) -> Page:
-    sections = [
-        Section("What does the log look like?", whole, _says_whole(audit)),
-        Section("How does it begin?", beginning, _says_beginning()),
-        _waits(audit, axis),
+def _page(audit: Audit, command: str) -> Page:
+    sections = (
+        _waits(audit),
         *_labels(audit),
-        _backlog(audit, axis),
-        _patience(audit, axis),
+        _backlog(audit),
+        _patience(audit),
         _guarantees(audit),
-    ]
-    facts = {"belated": __version__, "log": title(audit)}
-    if audit.notes:
-        facts["notes"] = "; ".join(audit.notes)
-    if audit.bad:
-        facts["left out"] = str(audit.bad)
+    )
     others = f"{audit.never:,} never" if audit.deadline is None else audit.settled_by_silence
+    facts = {"belated": __version__, "log": title(audit), "notes": "; ".join(audit.notes)}
+    facts["left out"] = str(audit.bad) if audit.bad else ""
     return Page(
         f"{Path(audit.name).name}: what lateness costs",
         f"{f'{audit.experience} {audit.warning}'.rstrip()}\n\n{audit.theory}\n\n{title(audit)}. "
-        f"{audit.answered:,} {'was' if audit.answered == 1 else 'were'} answered, "
-        f"{others}.",
-        tuple(sections),
-        _command(audit),
-        facts,
+        f"{audit.answered:,} {'was' if audit.answered == 1 else 'were'} answered, {others}.",
+        sections,
+        command,
+        {name: text for name, text in facts.items() if text},
         _numbers(audit),
     )
 
@@ -81,16 +55,14 @@ def _numbers(audit: Audit) -> tuple[tuple[str, str], ...]:
     if not audit.tally.answered:
         return ()
     what = "answers" if audit.deadline is None else "labels"
-    found = [
+    share = f"{100.0 * audit.answered / audit.rounds:.3g} %"
+    return (
         (audit.lasting(audit.wait.median), f"until half of the {what} are known"),
         (plain(float(f"{audit.open_at_a_time:.3g}")), "answers are out at a time"),
-    ]
-    if audit.felt is not None:
-        found.append(_felt(audit.felt))
-    else:
-        share = audit.answered / audit.rounds
-        found.append((f"{100.0 * share:.3g} %", "of all predictions were ever answered"))
-    return tuple(found)
+        (share, "of all predictions were ever answered")
+        if audit.felt is None
+        else _felt(audit.felt),
+    )
 
 
 def _felt(felt: Felt) -> tuple[str, str]:
@@ -101,126 +73,83 @@ def _felt(felt: Felt) -> tuple[str, str]:
     return "next to nothing" if felt.is_nothing else f"{100.0 * felt.share:.2g} %", of
 
 
-def _command(audit: Audit) -> str:
-    parts = ["belated", "audit", audit.name]
-    if audit.columns is not None:
-        predicted, observed = audit.columns
-        parts += ["--predicted", predicted, "--observed", observed]
-    if audit.target is not None:
-        parts += ["--target", audit.target]
-    return shlex.join([*parts, *audit.asked])
-
-
-def _whole(audit: Audit, axis: _Axis) -> IntervalLines:
-    every = audit.tally.stride
-    what = "Every prediction" if every == 1 else f"One prediction in {every:,}"
-    return _intervals(audit, axis, audit.tally.drawn, f"{what}, from asking to knowing")
-
-
-def _beginning(audit: Audit) -> IntervalLines:
-    rows = audit.tally.shown
-    end = max(start + (0.0 if wait != wait else wait) for _, start, wait in rows)
-    return _intervals(
-        audit, _Axis.of(audit, end), rows, f"The first {counted(len(rows), 'prediction')}"
-    )
-
-
-def _intervals(
-    audit: Audit, axis: _Axis, rows: Sequence[tuple[int, float, float]], name: str
-) -> IntervalLines:
-    ends = [None if wait != wait else (start + wait) * axis.scale for _, start, wait in rows]
-    texts = [
-        f"predicted {audit.at(start)}<br>"
-        + ("never answered" if wait != wait else f"answered after {audit.lasting(wait)}")
-        for _, start, wait in rows
-    ]
-    starts = [start * axis.scale for _, start, _ in rows]
-    return IntervalLines(name, axis.label, [row[0] for row in rows], starts, ends, texts)
-
-
-def _says_whole(audit: Audit) -> str:
-    drawn = len(audit.tally.drawn)
-    many = counted(audit.rounds, "prediction")
-    text = f"Of {many}, {drawn:,} {'is' if drawn == 1 else 'are'} drawn."
-    return f"{text} A line to the right edge is a ticket that was never answered."
-
-
-def _says_beginning() -> str:
-    return (
-        "The delay of a ticket is the number of filled dots that stand between both ends of its "
-        "line, in whatever row; its dual delay is the number of open ones, as in Figure 1 of the "
-        "paper. Tickets that are not drawn count too."
-    )
-
-
-def _waits(audit: Audit, axis: _Axis) -> Section:
+def _waits(audit: Audit) -> Section:
     """Show what share of answers has come after how long."""
+    question = "How long do answers take?"
     edges, counts, _ = audit.tally.waits.filled()
-    table = _quantiles(audit)
     if not len(edges):
-        return Section("How long do answers take?", None, "No answer ever came.", table)
-    points = chosen(len(edges))
-    shares = np.cumsum(counts) / audit.rounds
-    line = Series.of("answered", edges[points] * axis.wait_scale, 100.0 * shares[points])
-    figure = Lines(
-        "Share of all predictions that are answered",
-        axis.wait_label,
-        "answered within that wait, %",
-        (line,),
-        log_x=True,
+        return Section(question, None, "No answer ever came.", _quantiles(audit))
+    points, (scale, label) = chosen(len(edges)), wait_axis(audit.wait.p90, audit.unit)
+    shares = 100.0 * (np.cumsum(counts) / audit.rounds)[points]
+    line = Series.of("answered", edges[points] * scale, shares)
+    name, y_label = "Share of all predictions that are answered", "answered within that wait, %"
+    others = f"{audit.never / audit.rounds:.1%} of all predictions were never answered."
+    if audit.deadline is not None:
+        others = f"Silence counts as an answer: {audit.settled_by_silence}."
+    median, p99, longest = map(
+        audit.lasting, (audit.wait.median, audit.wait.p99, audit.wait.longest)
     )
-    wait = audit.wait
     says = (
-        f"Half of all answers come within {audit.lasting(wait.median)}, 99 % within "
-        f"{audit.lasting(wait.p99)}; the longest took {audit.lasting(wait.longest)}. "
-        f"{_others(audit)}"
+        f"Half of all answers come within {median}, 99 % within {p99}; the longest took {longest}. "
+        f"{others}"
     )
-    return Section("How long do answers take?", figure, says, table)
+    figure = Lines(name, label, y_label, (line,), log_x=True)
+    return Section(question, figure, says, _quantiles(audit))
+
+
+def _quantiles(audit: Audit) -> Table:
+    rows = []
+    for name, found, text in (
+        ("wait", audit.wait, audit.lasting),
+        ("delay (predictions meanwhile)", audit.delay, lambda value: plain(value, 4)),
+        ("dual delay (answers meanwhile)", audit.dual_delay, lambda value: plain(value, 4)),
+    ):
+        values = (found.mean, found.median, found.p90, found.p99, found.longest)
+        rows.append((name, *map(text, values)))
+    heads = ("", "mean", *(f"{share:.0%}" for share in SHARES), "longest")
+    return Table(heads, tuple(rows), "Of predictions that were answered")
 
 
 def _labels(audit: Audit) -> Iterable[Section]:
     """Show waits by label, where there is something to compare."""
     if audit.outcomes:
-        yield label_page.section(audit.outcomes, audit.unit, audit.warning)
+        yield label_section(audit.outcomes, audit.unit, audit.warning)
 
 
-def _others(audit: Audit) -> str:
-    """Say what became of predictions without an answer."""
-    if audit.deadline is None:
-        return f"{audit.never / audit.rounds:.1%} of all predictions were never answered."
-    return f"Silence counts as an answer: {audit.settled_by_silence}."
+def label_section(outcomes: tuple[Outcome, ...], unit: Unit | None, warning: str) -> Section:
+    """Show how long the answers with each label take, side by side."""
+    scale, label = wait_axis(max(each.waits.quantile(0.9) for each in outcomes), unit)
+    series = []
+    for outcome in outcomes:
+        edges, counts, _ = outcome.waits.filled()
+        places = chosen(len(edges))
+        shares = 100.0 * np.cumsum(counts)[places] / outcome.waits.count
+        series.append(Series.of(outcome.label or "''", edges[places] * scale, shares))
+    name = "Share of the answers with each label that have come"
+    figure = Lines(name, label, "come within that wait, %", tuple(series), log_x=True)
+    chances = ", ".join(f"{each.label} {each.later:.2f}" for each in outcomes)
+    says = (
+        f"{warning or 'Nothing says that lateness depends on the label.'} The chance that an "
+        f"answer with this label takes longer than one with another is: {chances}; where lateness "
+        "does not depend on the label it is 0.5. A warning needs a difference of 0.05, and ranks "
+        "that differ by more than chance does once in a thousand logs."
+    )
+    table = Table(LABEL_HEADS, tuple(by_label(outcomes, unit)))
+    return Section("Does lateness depend on the label?", figure, says, table)
 
 
-def _quantiles(audit: Audit) -> Table:
-    heads = ("", "mean", *(f"{share:.0%}" for share in SHARES), "longest")
-    wait = audit.wait
-    times = (wait.mean, wait.median, wait.p90, wait.p99, wait.longest)
-    rows = [("wait", *(audit.lasting(value) for value in times))]
-    for name, found in (
-        ("delay (predictions meanwhile)", audit.delay),
-        ("dual delay (answers meanwhile)", audit.dual_delay),
-    ):
-        values = (found.mean, found.median, found.p90, found.p99, found.longest)
-        rows.append((name, *(plain(value, 4) for value in values)))
-    return Table(heads, tuple(rows), "Of predictions that were answered")
-
-
-def _backlog(audit: Audit, axis: _Axis) -> Section:
+def _backlog(audit: Audit) -> Section:
     """Show how many tickets are open over time."""
     tally = audit.tally
     times, mean, largest = tally.backlogs.curves()
-    places = times * axis.scale
-    figure = Lines(
-        "Open tickets over time",
-        axis.label,
-        "open tickets",
-        (Series.of("largest", places, largest), Series.of("mean", places, mean)),
-    )
+    scale, label = axis(audit.span, audit.unit, audit.at(0.0))
+    series = [
+        Series.of(name, times * scale, y) for name, y in (("largest", largest), ("mean", mean))
+    ]
     says = (
         f"When a prediction is made, {plain(tally.total_delay / audit.rounds, 3)} others are open "
         f"on average, and {tally.max_backlog:,} at most, at {audit.at(tally.busiest)}. Summed over "
-        f"all predictions that is the total delay, {tally.total_delay:,}, which is also the sum of "
-        "all delays, of all dual delays and of all dual backlogs."
+        f"all predictions that is the total delay, {tally.total_delay:,}."
     )
     if audit.never:
         says += " Tickets that are never answered stay open to the end of the log."
@@ -233,52 +162,43 @@ def _backlog(audit: Audit, axis: _Axis) -> Section:
         "largest dual delay": tally.max_dual_delay,
     }
     rows = tuple((name, count) for name, count in counts.items() if count is not None)
-    return Section(
-        "How many answers are out?", figure, says, Table(("of all rounds", "count"), rows)
-    )
+    figure = Lines("Open tickets over time", label, "open tickets", tuple(series))
+    table = Table(("of all rounds", "count"), rows)
+    return Section("How many answers are out?", figure, says, table)
 
 
-def _patience(audit: Audit, axis: _Axis) -> Section:
+def _patience(audit: Audit) -> Section:
     """Show what every limit on waiting costs, and the best one."""
-    question, patience = "How long should one wait?", audit.patience
+    question, patience, rounds = (
+        "How long should one wait?",
+        audit.patience,
+        audit.patience_in_rounds,
+    )
     worst = "That is about what is guaranteed in the worst case"
     if audit.has_labels:
-        worst += (
-            "; whether the error changes with the wait, a replay says (belated replay), and often "
-            "it does not"
-        )
-    says = f"{first_up(audit.advice)}. {worst}. {_explained(audit)}"
+        worst += "; what a wait does to the error, belated replay says, and often it is nothing"
+    says = (
+        f"{first_up(audit.advice)}. {worst}. Giving up on a prediction costs one; waiting for it "
+        f"costs its delay under a root (Theorem 6.1). Waiting for everything costs "
+        f"{plain(patience.forever, 4)}, the best limit by the clock "
+        f"{plain(min(patience.cost, patience.forever), 4)}, and the best one by rounds "
+        f"{plain(min(rounds.cost, rounds.forever), 4)}, for giving up on delays above "
+        f"{rounds.limit:,.0f}. Skip comes within a constant of that without being told any limit."
+    )
     if not len(patience.limits):
         return Section(question, None, says)
-    points = chosen(len(patience.limits))
-    limits = patience.limits[points] * axis.wait_scale
-    series = [Series.of("giving up after this wait", limits, patience.costs[points])]
+    points, (scale, label) = chosen(len(patience.limits)), wait_axis(audit.wait.p90, audit.unit)
+    limits = patience.limits[points] * scale
     ends = (float(limits[0]), float(limits[-1]))
-    series.append(Series("never giving up", ends, (patience.forever,) * 2, dashed=True))
+    series = [
+        Series.of("giving up after this wait", limits, patience.costs[points]),
+        Series("never giving up", ends, (patience.forever,) * 2, dashed=True),
+    ]
     if patience.pays:
-        best = patience.limit * axis.wait_scale
-        series.append(Series("recommended", (best,), (patience.cost,)))
-    figure = Lines(
-        "The skip trade-off: rounds given up plus the root of the delays that are left",
-        axis.wait_label,
-        "cost",
-        tuple(series),
-        log_x=True,
-        log_y=True,
-    )
+        series.append(Series("recommended", (patience.limit * scale,), (patience.cost,)))
+    name = "The skip trade-off: rounds given up plus the root of the delays that are left"
+    figure = Lines(name, label, "cost", tuple(series), log_x=True, log_y=True)
     return Section(question, figure, says)
-
-
-def _explained(audit: Audit) -> str:
-    patience, rounds = audit.patience, audit.patience_in_rounds
-    return (
-        "Giving up on a prediction costs one; waiting for it costs its delay under a root "
-        f"(Theorem 6.1). Waiting for everything costs {plain(patience.forever, 4)}, the best limit "
-        f"{plain(min(patience.cost, patience.forever), 4)}. By rounds instead of the clock the "
-        f"least is {plain(min(rounds.cost, rounds.forever), 4)}, for giving up on delays above "
-        f"{rounds.limit:,.0f}. The learner Skip comes within a constant of that without being "
-        "told any limit."
-    )
 
 
 def _guarantees(audit: Audit) -> Section:
@@ -287,16 +207,13 @@ def _guarantees(audit: Audit) -> Section:
     rows = []
     for promise in found:
         bound = promise.bound
-        name = f"{bound.name} {bound.note}".strip()
-        remark = "says nothing yet" if bound.vacuous else ""
-        row = (name, promise.answers, bound.total, bound.learning, bound.factor, remark)
-        rows.append(row)
-    names = tuple(str(row[0]) for row in rows)
+        name, remark = f"{bound.name} {bound.note}".strip(), "says nothing yet" * bound.vacuous
+        rows.append((name, promise.answers, bound.total, bound.learning, bound.factor, remark))
+    names = tuple(row[0] for row in rows)
     groups = (
-        Series("with lateness", (), tuple(promise.bound.total for promise in found)),
-        Series("without", (), tuple(promise.bound.learning for promise in found)),
+        Series("with lateness", (), tuple(row[2] for row in rows)),
+        Series("without", (), tuple(row[3] for row in rows)),
     )
-    figure = Bars("Guaranteed regret", names, groups, "regret at most", log_y=True)
     says = (
         f"{audit.theory} "
         if found[0].bound.vacuous
@@ -313,5 +230,11 @@ def _guarantees(audit: Audit) -> Section:
             f" Results on skipping and on values need the whole timeline, and are left out for "
             f"logs of more than {EXACT:,} rounds."
         )
-    heads = ("result", "answers", "with lateness", "without", "factor", "")
+    figure = Bars("Guaranteed regret", names, groups, "regret at most", log_y=True)
+    heads = ("result", "answers", *HEADS[1:], "")
     return Section("What is guaranteed?", figure, says, Table(heads, tuple(rows)))
+
+
+def chosen(count: int) -> Ints:
+    """Return which points of a long curve are drawn, both ends included."""
+    return np.unique(np.linspace(0, count - 1, min(count, POINTS)).astype(np.int64))

@@ -33,63 +33,38 @@ def from_counts(rounds: int, total_delay: int, max_backlog: int) -> list[Promise
 
     They are those of :mod:`belated.bounds`, for logs of which no timeline fits in memory.
     """
-    size, root = _logarithm(rounds), math.sqrt(total_delay)
-    waiting = min(max_backlog * size, 2.0 * root)
-    convex, curved = "gradients, convex", "gradients, strongly convex"
+    size = 1.0 + math.log(rounds)
+    waiting = min(max_backlog * size, 2.0 * math.sqrt(total_delay))
+    simple = 3.0 * math.sqrt(rounds + total_delay), 3.0 * rounds**0.5
+    tight = 2.0 * math.sqrt(0.5 * rounds + total_delay), 2.0 * math.sqrt(0.5 * rounds)
+    pftrl, omd = (9.0 * (waiting + size), 9.0 * size), (3.0 * (max_backlog + 1) * size, 3.0 * size)
     return [
-        _promise(
-            convex,
-            "Corollary 5.3",
-            rounds,
-            3.0 * math.sqrt(rounds + total_delay),
-            3.0 * rounds**0.5,
-        ),
-        _promise(
-            convex,
-            "Corollary 5.3 with the tight rate",
-            rounds,
-            2.0 * math.sqrt(0.5 * rounds + total_delay),
-            2.0 * math.sqrt(0.5 * rounds),
-        ),
-        _promise(curved, "Corollary 5.4", rounds, 9.0 * (waiting + size), 9.0 * size, "for P-FTRL"),
-        _promise(
-            curved, "Corollary 5.4", rounds, 3.0 * (max_backlog + 1) * size, 3.0 * size, "for OMD"
-        ),
+        Promise(
+            f"gradients, {losses}",
+            Bound(name, prompt, late - prompt, note, trivial=float(rounds)),
+        )
+        for losses, name, (late, prompt), note in (
+            ("convex", "Corollary 5.3", simple, ""),
+            ("convex", "Corollary 5.3 with the tight rate", tight, ""),
+            ("strongly convex", "Corollary 5.4", pftrl, "for P-FTRL"),
+            ("strongly convex", "Corollary 5.4", omd, "for OMD"),
+        )
     ]
 
 
 def from_timeline(timeline: Timeline) -> Iterator[Promise]:
     """Yield the results that need the whole timeline: skipping, and answers that are values."""
-    constants: dict[str, Any] = {"lipschitz": 1.0, "diameter": 1.0}
     for result in (bounds.corollary_5_3, bounds.tight):
-        yield Promise("gradients, convex", bounds.corollary_6_2(timeline, result, **constants))
+        found = bounds.corollary_6_2(timeline, result, lipschitz=1.0, diameter=1.0)
+        yield Promise("gradients, convex", found)
     ball = Ball(DIMENSION, radius=0.5)
-    for answers, found in (
-        ("two values, convex", bounds.corollary_g_3(timeline, domain=ball, lipschitz=1.0)),
-        (
-            "two values, strongly convex",
-            bounds.corollary_g_4(timeline, domain=ball, lipschitz=1.0, curvature=1.0),
-        ),
-        (
-            "one value, convex",
-            bounds.corollary_5_7(timeline, domain=ball, lipschitz=1.0, magnitude=1.0),
-        ),
-        (
-            "one value, strongly convex",
-            bounds.corollary_5_8(
-                timeline, domain=ball, lipschitz=1.0, curvature=1.0, magnitude=1.0
-            ),
-        ),
-    ):
+    curvature, magnitude = {"curvature": 1.0}, {"magnitude": 1.0}
+    results: tuple[tuple[str, Any, dict[str, float]], ...] = (
+        ("two values, convex", bounds.corollary_g_3, {}),
+        ("two values, strongly convex", bounds.corollary_g_4, curvature),
+        ("one value, convex", bounds.corollary_5_7, magnitude),
+        ("one value, strongly convex", bounds.corollary_5_8, curvature | magnitude),
+    )
+    for answers, result, more in results:
+        found = result(timeline, domain=ball, lipschitz=1.0, **more)
         yield Promise(answers, replace(found, note=""))
-
-
-def _promise(
-    answers: str, name: str, rounds: int, late: float, prompt: float, note: str = ""
-) -> Promise:
-    return Promise(answers, Bound(name, prompt, late - prompt, note, trivial=float(rounds)))
-
-
-def _logarithm(rounds: int) -> float:
-    """Return ln(e T)."""
-    return 1.0 + math.log(rounds)

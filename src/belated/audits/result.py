@@ -11,15 +11,13 @@ from typing import Any
 import numpy as np
 
 from belated.audits import promises
-from belated.audits.counting import Tally
+from belated.audits.counting import Patience, Quantiles, Tally, by_clock, by_rounds
 from belated.audits.labels import Outcome, by_label, warning
 from belated.audits.promises import Promise
-from belated.audits.quantiles import Quantiles
-from belated.audits.tradeoff import Patience, by_clock, by_rounds
-from belated.logs.bad import BadRows
-from belated.logs.log import SECONDS, Unit, as_date
+from belated.logs.log import SECONDS, BadRows, Unit, as_date
 from belated.report.durations import humane, iso_moment, moment
 from belated.report.plain import SAME, counted, plain
+from belated.tables import as_html
 
 LABELLED = ("LinearModel", "Intervals")
 """Classes of models whose answers are labels."""
@@ -78,10 +76,6 @@ class Audit:
     is_calendar: bool
     tally: Tally
     bad: BadRows
-    columns: tuple[str, str] | None = None
-    """The names of the columns of times, where the log has them."""
-    target: str | None = None
-    """The name of the column of labels, where it was given."""
     outcomes: tuple[Outcome, ...] = ()
     """Waits by label, the quickest first, where there are two to ten labels."""
     is_epoch: bool = False
@@ -90,8 +84,6 @@ class Audit:
     """What was noticed when the log was read."""
     zone: str | None = None
     """The zone whose clock people go by, where somebody said so."""
-    asked: tuple[str, ...] = ()
-    """How it was read, as arguments of the command."""
     felt: Felt | None = None
     """What lateness cost in error, where labels were given and could be replayed."""
     deadline: float | None = None
@@ -104,6 +96,8 @@ class Audit:
     """The class of the model whose log it is, where it is that of a store."""
     has_silence: bool = False
     """Whether no answer means something to that model."""
+    is_told: bool = False
+    """Whether somebody said what no answer means."""
 
     @property
     def has_labels(self) -> bool:
@@ -267,8 +261,7 @@ class Audit:
     @property
     def _silent(self) -> str:
         """Say that no answer may be one, where that is so of most rows and nobody said anything."""
-        is_told = "--silence" in self.asked or "--answered-only" in self.asked
-        is_told = is_told or self.has_silence or self.kind == "Learner"  # to which it means nothing
+        is_told = self.is_told or self.has_silence or self.kind == "Learner"  # has no silence
         if is_told or 2 * self.never <= self.rounds or not self.answered:
             return ""
         others = "here and to belated replay"
@@ -314,11 +307,11 @@ class Audit:
 
         return summary(self)
 
-    def page(self, path: str | PathLike[str]) -> None:
-        """Write the audit as one HTML page; needs ``belated[report]``."""
+    def page(self, path: str | PathLike[str], *, command: str = "") -> None:
+        """Write the audit as one HTML page (``belated[report]``), with what was typed."""
         from belated.audits.page import write
 
-        write(path, self)
+        write(path, self, command)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for JSON; waits in seconds where the unit is known."""
@@ -373,3 +366,9 @@ class Audit:
     def __repr__(self) -> str:
         """Return the verdict and what it is about."""
         return f"<Audit of {self.name!r}, {counted(self.rounds, 'round')}: {self.verdict}>"
+
+    def _repr_html_(self) -> str:
+        """Return the verdict and the main facts for notebooks."""
+        from belated.audits.words import facts
+
+        return as_html(self.verdict, facts(self))

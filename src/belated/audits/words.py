@@ -1,20 +1,21 @@
-"""An audit as text: plain lines, or set with ``rich`` where that is installed."""
+"""An audit as text for a terminal."""
 
 from __future__ import annotations
 
 import textwrap
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 from belated.report.durations import humane
-from belated.report.plain import counted, plain
-from belated.report.terminal import WIDTH, aligned, takes_tables
+from belated.report.plain import WIDTH, counted, plain
+from belated.tables import aligned
 
 if TYPE_CHECKING:
+    from belated.audits.counting import Quantiles
     from belated.audits.labels import Outcome
-    from belated.audits.quantiles import Quantiles
     from belated.audits.result import Audit
     from belated.logs.log import Unit
 
+HEADS = ("guarantee", "with lateness", "without", "factor")
 LABEL_HEADS = ("label", "answered", "wait: median", "90 %", "longest")
 CONSTANTS = "for gradients of at most 1, a set 1 wide, and curvature 1 where losses have some"
 
@@ -27,8 +28,7 @@ def summary(audit: Audit) -> str:
     lines += [f"{name:<15}{text}" for name, text in facts(audit)]
     if audit.outcomes:
         lines += ["", *aligned([LABEL_HEADS, *by_label(audit.outcomes, audit.unit)])]
-    heads = ("guarantee", "with lateness", "without", "factor")
-    lines += ["", *aligned([heads, *guarantees(audit)])]
+    lines += ["", *aligned([HEADS, *guarantees(audit)])]
     lines += [f"({CONSTANTS})"]
     if audit.notes:
         lines += ["", *(f"note: {note}" for note in audit.notes)]
@@ -39,43 +39,6 @@ def summary(audit: Audit) -> str:
 
 def _paragraph(text: str) -> list[str]:
     return [f"  {line}" for line in textwrap.wrap(text, WIDTH)]
-
-
-def show(audit: Audit, out: TextIO) -> None:
-    """Write the summary; with colours and tables where a person looks on."""
-    if not takes_tables(out):
-        out.write(summary(audit) + "\n")
-        return
-    from rich.console import Console
-    from rich.panel import Panel
-    from rich.table import Table
-    from rich.text import Text
-
-    console = Console(file=out)
-    console.print(Panel(Text(audit.verdict, style="bold"), title=Text(title(audit))))
-    table = Table(box=None, show_header=False)
-    for name, text in facts(audit):
-        table.add_row(Text(name, style="cyan"), Text(text))
-    console.print(table)
-    if audit.warning:
-        console.print(Text(audit.warning, style="bold yellow"))
-    if audit.outcomes:
-        table = Table()
-        for number, name in enumerate(LABEL_HEADS):
-            table.add_column(name, justify="right" if number else "left")
-        for cells in by_label(audit.outcomes, audit.unit):
-            table.add_row(*map(Text, cells))
-        console.print(table)
-    table = Table(caption=CONSTANTS)
-    for name in ("guarantee", "with lateness", "without", "factor"):
-        table.add_column(name, justify="left" if name == "guarantee" else "right")
-    for row in guarantees(audit):
-        table.add_row(*map(Text, row))
-    console.print(table)
-    for note in audit.notes:
-        console.print(Text(f"note: {note}", style="yellow"))
-    if audit.bad:
-        console.print(Text(f"left out: {audit.bad}", style="yellow"))
 
 
 def title(audit: Audit) -> str:

@@ -10,17 +10,15 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 from typing import Any
 
 from belated._version import __version__
-from belated.cli.audit import add_audit
 from belated.cli.completion import add_completion
-from belated.cli.demo import add_demo
-from belated.cli.evaluate import add_evaluate
+from belated.cli.logs import add_audit, add_demo, add_evaluate, add_replay
 from belated.cli.notices import notices
-from belated.cli.replay import add_replay
 from belated.cli.serve import add_serve
 from belated.errors import BelatedError
 from belated.research.study.command import add_study_command
@@ -28,7 +26,9 @@ from belated.research.study.command import add_study_command
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
+    argv = sys.argv[1:] if argv is None else argv
     arguments = _parser().parse_args(argv)
+    arguments.typed = shlex.join(["belated", *argv])
     _tolerate_plain_terminals()
     try:
         with notices():

@@ -24,20 +24,12 @@ class _Lock(nullcontext[None]):
         return function
 
 
-nogil = gil = _Lock()
-
-
-def _unchanged(function: Any) -> Any:
-    """Decorate nothing."""
-    return function
-
-
-cclass = cfunc = ccall = inline = final = with_gil = no_gc = _unchanged
+nogil = gil = cclass = cfunc = ccall = inline = final = with_gil = no_gc = _Lock()
 
 
 def exceptval(value: Any = None, *, check: bool = False) -> Callable[[Any], Any]:
     """Return a decorator that changes nothing."""
-    return _unchanged
+    return nogil
 
 
 def declare(kind: Any = None, value: Any = None, **details: Any) -> Any:

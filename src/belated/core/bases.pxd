@@ -1,5 +1,5 @@
 cimport cython
-from libc.math cimport fabs, sqrt
+from libc.math cimport INFINITY, fabs, sqrt
 
 from belated.core.component cimport Component
 from belated.core.numerics cimport bits_of, copy, dot, exp, floats_at, largest_entry, ln, norm, part
@@ -25,9 +25,7 @@ cdef class Base(Component):
     cdef readonly bint hears_all
     cdef public object point, inner
     cdef object work_array
-    cdef double* z
-    cdef double* p
-    cdef double* work
+    cdef cython.p_double z, p, work
     cdef double norm(self, double* cost) noexcept nogil
     @cython.final
     cdef double choose_rate(self, double norm) except? -1.0 nogil
@@ -41,21 +39,16 @@ cdef class Past(Component):
     cdef readonly long long reach
     cdef int last_ring
     cdef public object records
-    cdef double* first
+    cdef cython.p_double first
     cdef long long seen(self) noexcept nogil
     cdef int level(self) noexcept nogil
     cdef double* at(self, long long arrivals) noexcept nogil
     cdef double* below(self, int level) noexcept nogil
     cdef double* beyond(self, int level) noexcept nogil
 
-cdef class PFTRL(Base):
-    pass
-
-cdef class OMD(Base):
-    pass
-
-cdef class DualAveraging(Base):
-    pass
+cdef class PFTRL(Base): pass
+cdef class OMD(Base): pass
+cdef class DualAveraging(Base): pass
 
 cdef class EntropyOMD(Base):
     cdef double floor
@@ -63,14 +56,13 @@ cdef class EntropyOMD(Base):
 
 cdef class Leader(Base):
     cdef Past past
-    cdef object spare_arrays
-    cdef double* apart
-    cdef double* slope
+    cdef object spare
+    cdef cython.p_double apart, slope
     cdef public double learning, drift, unsure, way
     @cython.final
-    cdef double lead(self, double* cost, double* below, double* beyond, double count) noexcept nogil
+    cdef double lead(self, double* cost, double* below, double* beyond) noexcept nogil
     @cython.final
-    cdef void keep(self, double* old, double* record) noexcept nogil
+    cdef void keep(self, double* old) noexcept nogil
 
 cdef class Member(Component):
     cdef readonly Base base
@@ -79,8 +71,7 @@ cdef class Member(Component):
     cdef bint is_last
     cdef public double way
     cdef double choose_rates(self, double norm, double* weights, double mean) except? -1.0 nogil
-    cdef void move(self, double* cost, double norm, double* work) noexcept nogil
-    cdef void mix(self, double* weights, double* z) noexcept nogil
+    cdef void move(self, double* cost, double norm, double* work, double* weights, double* z) noexcept nogil
     cdef void keep(self, Py_ssize_t count, double* record) noexcept nogil
 
 cdef class Portfolio(Base):
@@ -92,12 +83,7 @@ cdef class Portfolio(Base):
     cdef public object weights, targets, gaps, misread
     cdef object prior, charge_array
     cdef public double weights_rate, risen, weights_way, soft_top
-    cdef double* w
-    cdef double* target
-    cdef double* gap
-    cdef double* lost
-    cdef double* priors
-    cdef double* charges
+    cdef cython.p_double w, target, gap, lost, priors, charges
     cdef void keep(self) noexcept nogil
     cdef double charge(self, double* cost, double norm) noexcept nogil
     cdef double mixed_charge(self, double span) noexcept nogil

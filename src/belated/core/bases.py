@@ -1,3 +1,4 @@
+# cython: infer_types=True
 """Base learners: the next point z_{n+1} out of z_n, a cost c_n and a step size eta_n."""
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from belated.core.component import ANY, NOT_NEGATIVE, SLACK, VECTOR, WEIGHT, dem
 
 if not cython.compiled:
     from math import fabs, sqrt
+    from math import inf as INFINITY
 
     from belated.core.component import Component
     from belated.core.numerics import (
@@ -25,8 +27,6 @@ if not cython.compiled:
         part,
         squared_distance,
     )
-    from belated.core.rates import Rate
-    from belated.core.sets import Domain
     from belated.core.tickets import Tickets
 
 
@@ -45,8 +45,7 @@ class Sums(Component):
 
     def add(self, rate, waiting, norm):
         """Add a step of this rate, and return it."""
-        if norm > self.largest:
-            self.largest = norm
+        self.see(norm)
         self.rate = rate
         self.learned += 0.5 * (rate * norm) * norm
         self.drifted += rate * norm * waiting
@@ -54,8 +53,7 @@ class Sums(Component):
 
     def see(self, norm):
         """Count the norm of a cost that may not be used: its round may have cost as much."""
-        if norm > self.largest:
-            self.largest = norm
+        self.largest = max(self.largest, norm)
 
 
 class Base(Component):
@@ -67,15 +65,7 @@ class Base(Component):
 
     FIELDS = {"point": VECTOR, "inner": VECTOR}
 
-    def __init__(
-        self,
-        first,
-        domain: Domain,
-        rate: Rate,
-        tickets: Tickets,
-        sums: Sums,
-        curvature: float = 0.0,
-    ):
+    def __init__(self, first, domain, rate, tickets, sums, curvature=0.0):
         self.dim = len(first)
         self.tickets, self.domain, self.rate, self.sums = tickets, domain, rate, sums
         self.curvature, self.hears_all = curvature, False
@@ -104,7 +94,7 @@ class Base(Component):
 
     def update(self, cost, norm):
         """Learn from the cost of the arrival that was counted last."""
-        eta: cython.double = self.sums.add(self.rate.step_size(norm), self.tickets.waiting, norm)
+        eta = self.choose_rate(norm)
         if norm > 0.0 and eta > 0.0:
             return self.move(cost, norm, eta)
         return 0
@@ -117,14 +107,11 @@ class PFTRL(Base):
     """
 
     def move(self, cost, norm, eta):
-        v: cython.p_double = self.work
-        z: cython.p_double = self.z
-        p: cython.p_double = self.p
-        i: cython.Py_ssize_t
+        v, z, p = self.work, self.z, self.p
         for i in range(self.dim):
             v[i] = z[i] + eta * (p[i] - cost[i])
         self.domain.project(v, z)
-        inverse: cython.double = 1.0 / eta
+        inverse = 1.0 / eta
         for i in range(self.dim):
             p[i] = (v[i] - z[i]) * inverse
         return 0
@@ -134,9 +121,7 @@ class OMD(Base):
     """z_{n+1} = Pi(z_n - eta_n c_n): Euclidean mirror descent (paper, equation OMD)."""
 
     def move(self, cost, norm, eta):
-        v: cython.p_double = self.work
-        z: cython.p_double = self.z
-        i: cython.Py_ssize_t
+        v, z = self.work, self.z
         for i in range(self.dim):
             v[i] = z[i] - eta * cost[i]
         self.domain.project(v, z)
@@ -147,8 +132,7 @@ class DualAveraging(Base):
     """z_{n+1} = Pi(-eta_n (c_1 + .. + c_n)); p is the sum (Nesterov 2009)."""
 
     def move(self, cost, norm, eta):
-        v: cython.p_double = self.work
-        i: cython.Py_ssize_t
+        v = self.work
         for i in range(self.dim):
             self.p[i] += cost[i]
             v[i] = -eta * self.p[i]
@@ -171,15 +155,10 @@ class EntropyOMD(Base):
         return largest_entry(cost, self.dim)
 
     def move(self, cost, norm, eta):
-        z: cython.p_double = self.z
-        weights: cython.p_double = self.p
-        total: cython.double = 0.0
-        i: cython.Py_ssize_t
-        weights[0] -= eta * cost[0]
-        top: cython.double = weights[0]
-        for i in range(1, self.dim):
+        z, weights, total, top = self.z, self.p, 0.0, -INFINITY
+        for i in range(self.dim):
             weights[i] -= eta * cost[i]
-            top = weights[i] if weights[i] > top else top
+            top = max(top, weights[i])
         for i in range(self.dim):
             weights[i] -= top
             z[i] = exp(weights[i])
@@ -196,15 +175,9 @@ class EntropyOMD(Base):
         Lifting some coordinates shrinks the factor for the rest, so more may fall below; it ends
         after at most dim passes.
         """
-        z: cython.p_double = self.z
-        factor: cython.double = 1.0
-        left: cython.double
-        low: cython.Py_ssize_t = -1
-        count: cython.Py_ssize_t
-        i: cython.Py_ssize_t
+        z, factor, low = self.z, 1.0, -1
         while True:
-            count = 0
-            left = 0.0
+            count, left = 0, 0.0
             for i in range(self.dim):
                 if factor * z[i] < self.floor:
                     count += 1
@@ -216,7 +189,7 @@ class EntropyOMD(Base):
             factor = (1.0 - count * self.floor) / left
         if low > 0:
             for i in range(self.dim):
-                z[i] = factor * z[i] if factor * z[i] > self.floor else self.floor
+                z[i] = max(self.floor, factor * z[i])
                 self.p[i] = ln(z[i])
 
 
@@ -244,15 +217,14 @@ def bit_length(number: cython.longlong) -> cython.int:
 class Past(Component):
     """Points of the past, kept so that an answer finds about where the base stood at its play.
 
-    Which ones are kept does not depend on the open tickets: of the points after a multiple of 2^j
-    arrivals the last 16 are there, on every level j. The points for s arrivals are the two around s
-    on the first level that goes back so far: the point itself for the last 16 arrivals, and for
-    older ones two that are 2^j <= 2/15 of the arrivals since s apart. A record holds the point and
-    other numbers of its owner. ``tickets`` count the arrivals.
+    Of the points after a multiple of 2^j arrivals the last 16 are kept, on every level j. The
+    points for s arrivals are the two around s on the first level that goes back so far: the point
+    itself for the last 16 arrivals, and for older ones two that are 2^j <= 2/15 of the arrivals
+    since s apart. A record holds the point and other numbers of its owner.
 
-    Every second point of a level is one of the next level too, so a point is written once, into the
-    ring of the last level that it is on, and 8 places in each ring are enough. Of the points of the
-    last level, half stand in its ring, a quarter in the next, and so on: 4 rings more.
+    Every second point of a level is one of the next too, so a point is written once, into the ring
+    of its last level, with 8 places. Of the points of the last level, half stand in its ring, a
+    quarter in the next, and so on: 4 rings more.
     """
 
     FIELDS = {"records": VECTOR}
@@ -266,9 +238,9 @@ class Past(Component):
 
     def at(self, arrivals):
         """Return the record after so many arrivals."""
-        marked: cython.longlong = arrivals | (cython.cast(cython.longlong, 1) << self.last_ring)
-        ring: cython.longlong = bit_length(marked & -marked) - 1
-        place: cython.longlong = (arrivals >> (ring + 1)) & 7
+        marked = arrivals | (cython.cast(cython.longlong, 1) << self.last_ring)
+        ring = bit_length(marked & -marked) - 1
+        place = (arrivals >> (ring + 1)) & 7
         return part(self.first, (ring * 8 + place) * self.width)
 
     def seen(self):
@@ -277,13 +249,13 @@ class Past(Component):
 
     def level(self):
         """Return the first level that goes back to the play of the newest answer, or -1."""
-        newest: cython.longlong = self.tickets.arrived - 1
-        seen: cython.longlong = self.seen()
+        newest = self.tickets.arrived - 1
+        seen = self.seen()
         if newest - seen > self.reach:
             return -1
         # No level before the one where so many arrivals are fewer than 16, and at most one after
         # it; a loop over levels would be mispredicted.
-        level: cython.int = bit_length((newest - seen) | 8) - 4
+        level = bit_length((newest - seen) | 8) - 4
         return level + 1 if (newest >> level) - (seen >> level) >= 16 else level
 
     def below(self, level):
@@ -315,11 +287,8 @@ class Leader(Base):
     """
 
     FIELDS = {
-        "point": VECTOR,
-        "inner": VECTOR,
-        "learning": ANY,
-        "drift": ANY,
-        "unsure": ANY,
+        **dict.fromkeys(("point", "inner"), VECTOR),
+        **dict.fromkeys(("learning", "drift", "unsure"), ANY),
         "way": NOT_NEGATIVE,
     }
 
@@ -327,9 +296,8 @@ class Leader(Base):
         Base.__init__(self, first, *arguments)
         self.hears_all = True
         self.past = Past(self.tickets, reach, np.concatenate([[0.0], first]))
-        self.spare_arrays = np.zeros((2, self.dim))
-        self.apart = floats_at(self.spare_arrays[0])
-        self.slope = floats_at(self.spare_arrays[1])
+        self.spare = np.zeros((2, self.dim))
+        self.apart, self.slope = floats_at(self.spare[0]), floats_at(self.spare[1])
         self.learning = self.drift = self.unsure = self.way = 0.0
 
     def parts(self):
@@ -342,39 +310,28 @@ class Leader(Base):
         demand(self.domain.contains(records[:, 1:]), "a point outside of the set")
 
     def update(self, cost, norm):
-        curvature: cython.double = self.curvature
-        diameter: cython.double = self.sums.diameter
-        count: cython.double = self.tickets.arrived
-        below: cython.p_double = self.z
-        beyond: cython.p_double = self.z
-        away: cython.double = diameter  # an answer from beyond the reach is taken to be about z_n
-        level: cython.int = self.past.level()
-        old: cython.p_double = self.past.at(self.tickets.arrived - 1)
-        new: cython.p_double = self.past.at(self.tickets.arrived)
+        below = beyond = self.z
+        diameter, level = self.sums.diameter, self.past.level()
+        away = diameter  # an answer from beyond the reach is taken to be about z_n
         self.choose_rate(norm)
         if level >= 0:
-            below = self.past.below(level)
-            beyond = self.past.beyond(level)
-            away = 0.5 * (beyond[0] - below[0])
-            away = away if away < diameter else diameter
-            below = part(below, 1)
-            beyond = part(beyond, 1)
-        self.drift += self.lead(cost, below, beyond, count)
+            below, beyond = self.past.below(level), self.past.beyond(level)
+            away = min(diameter, 0.5 * (beyond[0] - below[0]))
+            below, beyond = part(below, 1), part(beyond, 1)
+        self.drift += self.lead(cost, below, beyond)
         self.domain.project(self.work, self.z)
-        self.keep(part(old, 1), new)
-        self.unsure += away * (norm + curvature * (diameter - 0.5 * away))
+        self.keep(part(self.past.at(self.tickets.arrived - 1), 1))
+        self.unsure += away * (norm + self.curvature * (diameter - 0.5 * away))
         return 0
 
-    def lead(self, cost, below, beyond, count):
+    def lead(self, cost, below, beyond):
         """Write the mean to ``work`` and return h_n(y_n) - h_n(z_n).
 
         Each loop has few vectors, so that compilers use vector instructions, also to divide.
         """
-        curvature: cython.double = self.curvature
-        work: cython.p_double = self.work  # y_n first
-        i: cython.Py_ssize_t
+        curvature, work, count = self.curvature, self.work, 1.0 * self.tickets.arrived
         for i in range(self.dim):
-            work[i] = 0.5 * (below[i] + beyond[i])
+            work[i] = 0.5 * (below[i] + beyond[i])  # y_n
         for i in range(self.dim):
             self.apart[i] = work[i] - self.z[i]
             self.slope[i] = cost[i] - 0.5 * curvature * self.apart[i]
@@ -383,23 +340,21 @@ class Leader(Base):
             work[i] = self.p[i] / count
         return dot(self.apart, self.slope, self.dim)
 
-    def keep(self, old, record):
-        """Keep z_{n+1}, and count how far it went and what F_n fell by.
+    def keep(self, old):
+        """Keep z_{n+1}, and count how far it went from the point before and what F_n fell by.
 
         F_n(z) = (lambda n / 2) |z - mean|^2 but for a constant, and p is n times the mean.
         """
-        count: cython.double = self.tickets.arrived
-        twice: cython.double = 2.0 / count
-        new: cython.p_double = part(record, 1)
-        i: cython.Py_ssize_t
-        copy(self.z, new, self.dim)
+        record, count = self.past.at(self.tickets.arrived), 1.0 * self.tickets.arrived
+        twice = 2.0 / count
         for i in range(self.dim):
             self.apart[i] = old[i] - self.z[i]
             self.slope[i] = old[i] + self.z[i] - twice * self.p[i]
-        fell: cython.double = dot(self.apart, self.slope, self.dim)
+        fell = dot(self.apart, self.slope, self.dim)
         self.way += sqrt(dot(self.apart, self.apart, self.dim))
-        record[0] = self.way
         self.learning += 0.5 * self.curvature * count * fell
+        record[0] = self.way
+        copy(self.z, part(record, 1), self.dim)
 
 
 # --- Portfolios -----------------------------------------------------------------------------------
@@ -430,30 +385,20 @@ class Member(Component):
         mean += weights[self.number] * self.base.choose_rate(norm)
         return mean if self.is_last else self.following.choose_rates(norm, weights, mean)
 
-    def move(self, cost, norm, work):
-        """Let everyone take a step."""
-        dim: cython.Py_ssize_t = self.base.dim
-        i: cython.Py_ssize_t
+    def move(self, cost, norm, work, weights, z):
+        """Let everyone take a step, and add the points times their weights to z."""
+        own, weight = self.base.z, weights[self.number]
         if self.base.sums.rate > 0.0:
-            for i in range(dim):
-                work[i] = self.base.z[i]
+            copy(own, work, self.base.dim)
             self.base.move(cost, norm, self.base.sums.rate)
-            self.way += sqrt(squared_distance(work, self.base.z, dim))
-        if not self.is_last:
-            self.following.move(cost, norm, work)
-
-    def mix(self, weights, z):
-        """Add the points of everyone, times their weights, to z."""
-        weight: cython.double = weights[self.number]
-        i: cython.Py_ssize_t
+            self.way += sqrt(squared_distance(work, own, self.base.dim))
         for i in range(self.base.dim):
-            z[i] += weight * self.base.z[i]
+            z[i] += weight * own[i]
         if not self.is_last:
-            self.following.mix(weights, z)
+            self.following.move(cost, norm, work, weights, z)
 
     def keep(self, count, record):
         """Write way and point of everyone to a record; points stand by coordinate."""
-        i: cython.Py_ssize_t
         record[self.number] = self.way
         for i in range(self.base.dim):
             record[(1 + i) * count + self.number] = self.base.z[i]
@@ -490,20 +435,15 @@ class Portfolio(Base):
 
     ``weights`` are w, ``targets`` what they are without the leash, ``gaps`` and ``misread`` (what
     members were charged for not knowing their points) stand by member. ``weights_rate`` is the rate
-    of the weights, ``risen`` the sum under it, ``soft_top`` the soft maximum, ``weights_way`` the
-    length of their way. A record of the past holds ways and points of all members, then the way
-    and the values of the weights.
+    of the weights, ``risen`` the sum under it, ``soft_top`` the soft maximum. A record of the past
+    holds ways and points of all members, then the way and the values of the weights.
     """
 
     FIELDS = {
         "point": VECTOR,
-        "weights": WEIGHT,
-        "targets": WEIGHT,
+        **dict.fromkeys(("weights", "targets"), WEIGHT),
         "gaps": ANY,
-        "misread": NOT_NEGATIVE,
-        "weights_rate": NOT_NEGATIVE,
-        "risen": NOT_NEGATIVE,
-        "weights_way": NOT_NEGATIVE,
+        **dict.fromkeys(("misread", "weights_rate", "risen", "weights_way"), NOT_NEGATIVE),
         "soft_top": ANY,
     }
 
@@ -553,29 +493,25 @@ class Portfolio(Base):
 
         A cost of zero charges no member and moves nothing, but its arrival counts.
         """
-        i: cython.Py_ssize_t
-        eta: cython.double = self.first_member.choose_rates(norm, self.w, 0.0)
+        eta = self.first_member.choose_rates(norm, self.w, 0.0)
         self.sums.add(eta, self.tickets.waiting, norm)
         if norm > 0.0:
             self.weigh(cost, norm)
             if self.past.level() >= 0:
                 self.follow()
-            self.first_member.move(cost, norm, self.work)
             for i in range(self.dim):
                 self.z[i] = 0.0
-            self.first_member.mix(self.w, self.z)
+            self.first_member.move(cost, norm, self.work, self.w, self.z)
         self.keep()
         return 0
 
     def keep(self):
         """Keep where everyone stands now."""
-        record: cython.p_double = self.past.at(self.tickets.arrived)
+        record = self.past.at(self.tickets.arrived)
         self.first_member.keep(self.count, record)
         record = part(record, (1 + self.dim) * self.count)
         record[0] = self.weights_way
-        i: cython.Py_ssize_t
-        for i in range(self.count):
-            record[1 + i] = self.w[i]
+        copy(self.w, part(record, 1), self.count)
 
     def charge(self, cost, norm):
         """Write what a cost charges every member, counted from the mean; return the span.
@@ -583,73 +519,54 @@ class Portfolio(Base):
         Beyond the reach no member is charged, and half of what the play may have cost more than any
         member's counts as misread.
         """
-        count: cython.Py_ssize_t = self.count
-        charges: cython.p_double = self.charges
-        level: cython.int = self.past.level()
-        low: cython.p_double = self.past.below(level if level > 0 else 0)
-        high: cython.p_double = self.past.beyond(level if level > 0 else 0)
-        diameter: cython.double = self.sums.diameter
-        away: cython.double
-        mean: cython.double = 0.0
-        i: cython.Py_ssize_t
-        j: cython.Py_ssize_t
+        count, charges, level = self.count, self.charges, self.past.level()
+        low, high = self.past.below(max(level, 0)), self.past.beyond(max(level, 0))
+        mean = 0.0
         for i in range(count):
             charges[i] = 0.0
-        if level >= 0:
-            for j in range(self.dim):
-                low = part(low, count)
-                high = part(high, count)
-                for i in range(count):
-                    charges[i] += cost[j] * (0.5 * (low[i] + high[i]))
-            low = self.past.below(level)
-            high = self.past.beyond(level)
+        for j in range(1, self.dim + 1 if level >= 0 else 0):
+            for i in range(count):
+                charges[i] += cost[j - 1] * (0.5 * (low[j * count + i] + high[j * count + i]))
         for i in range(count):
-            away = 0.5 * diameter
+            away = 0.5 * self.sums.diameter
             if level >= 0:
-                away = 0.5 * (high[i] - low[i])
-                away = away if away < diameter else diameter
+                away = min(self.sums.diameter, 0.5 * (high[i] - low[i]))
             self.lost[i] += norm * away
             charges[i] += norm * away
             mean += charges[i]
         if level < 0:
             return 0.0
         mean /= count
-        lowest: cython.double = charges[0] - mean
-        highest: cython.double = lowest
+        lowest, highest = INFINITY, -INFINITY
         for i in range(count):
             charges[i] -= mean
-            lowest = charges[i] if charges[i] < lowest else lowest
-            highest = charges[i] if charges[i] > highest else highest
+            lowest, highest = min(lowest, charges[i]), max(highest, charges[i])
         return highest - lowest
 
     def mixed_charge(self, span):
         """Return A, from the records of the weights around the play."""
-        level: cython.int = self.past.level()
-        place: cython.Py_ssize_t = (1 + self.dim) * self.count
-        low: cython.p_double = part(self.past.below(level), place)
-        high: cython.p_double = part(self.past.beyond(level), place)
-        mixed: cython.double = 0.0
-        half: cython.double = 0.5 * (high[0] - low[0])
-        i: cython.Py_ssize_t
+        level = self.past.level()
+        place = (1 + self.dim) * self.count
+        low = part(self.past.below(level), place)
+        high = part(self.past.beyond(level), place)
+        mixed = 0.0
         for i in range(self.count):
             mixed += self.charges[i] * (0.5 * (low[1 + i] + high[1 + i]))
-        return mixed + 0.5 * span * (half if half < 2.0 else 2.0)
+        return mixed + 0.5 * span * min(2.0, 0.5 * (high[0] - low[0]))
 
     def weigh(self, cost, norm):
         """Charge everyone, lower the rate of the weights, and let targets follow the gaps."""
-        span: cython.double = self.charge(cost, norm)
+        span = self.charge(cost, norm)
         if span == 0.0:  # all members cost the same; rounding must not make a difference
             return
-        mixed: cython.double = self.mixed_charge(span)
-        old: cython.double = self.soft_top
-        i: cython.Py_ssize_t
+        mixed = self.mixed_charge(span)
+        old = self.soft_top
         for i in range(self.count):
             self.gap[i] += mixed - self.charges[i]
-        total: cython.double = self.soften()
-        if self.soft_top > old:
-            self.risen += self.soft_top - old
-        floor: cython.double = FLOOR * self.sums.diameter * self.sums.largest
-        rate: cython.double = LN_FOUR / (self.risen + floor)
+        total = self.soften()
+        self.risen += max(0.0, self.soft_top - old)
+        floor = FLOOR * self.sums.diameter * self.sums.largest
+        rate = LN_FOUR / (self.risen + floor)
         if rate != self.weights_rate:
             self.weights_rate = rate
             total = self.soften()
@@ -662,12 +579,9 @@ class Portfolio(Base):
         Targets become the terms, shifted by the largest gap. Before the first rate that gap is all
         there is.
         """
-        rate: cython.double = self.weights_rate
-        top: cython.double = self.gap[0]
-        total: cython.double = 0.0
-        i: cython.Py_ssize_t
+        rate, top, total = self.weights_rate, -INFINITY, 0.0
         for i in range(self.count):
-            top = self.gap[i] if self.gap[i] > top else top
+            top = max(top, self.gap[i])
         self.soft_top = top
         if rate == 0.0:
             return 1.0
@@ -680,8 +594,6 @@ class Portfolio(Base):
     def follow(self):
         """Let the weights follow their targets, or the anchor alone while the leash is taut."""
         is_tied: cython.bint = self.exceeds_leash()
-        new: cython.double
-        i: cython.Py_ssize_t
         for i in range(self.count):
             new = self.target[i]
             if is_tied:
@@ -691,14 +603,10 @@ class Portfolio(Base):
 
     def exceeds_leash(self):
         """Tell whether the play has lost, or soon may, what the leash allows over the anchor."""
-        bound: cython.double = self.sums.lipschitz
-        bound = bound if bound > self.sums.largest else self.sums.largest
-        rate: cython.double = self.anchor.base.sums.rate
-        diameter: cython.double = self.anchor.base.sums.diameter
-        allowed: cython.double = (
-            self.anchor.base.sums.learned + bound * self.anchor.base.sums.drifted
-        )
+        bound, rate = max(self.sums.largest, self.sums.lipschitz), self.anchor.base.sums.rate
+        diameter, learned = self.anchor.base.sums.diameter, self.anchor.base.sums.learned
+        allowed = learned + bound * self.anchor.base.sums.drifted
         if rate > 0.0:
             allowed += diameter * diameter / (2.0 * rate)
-        risk: cython.double = bound * self.sums.diameter * self.tickets.open_lags
+        risk = bound * self.sums.diameter * self.tickets.open_lags
         return self.gap[self.anchor.number] + risk > self.leash * allowed

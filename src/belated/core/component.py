@@ -68,8 +68,7 @@ class Component:
             value = getattr(self, name)
             found[name] = value.copy() if isinstance(value, np.ndarray) else allowed.kind(value)
         for name, part in self.parts().items():
-            for field, value in part.state().items():
-                found[f"{name}.{field}"] = value
+            found |= {f"{name}.{field}": value for field, value in part.state().items()}
         return found
 
     def restore(self, state):
@@ -117,3 +116,19 @@ def check_field(name, value, current, allowed):
         demand(((value >= allowed.least) & (value <= allowed.most)).all(), name)
     else:
         demand(type(value) is allowed.kind and allowed.least <= value <= allowed.most, name)
+
+
+def columns_of(columns, rows):
+    """Return rows as vectors of the given types, by name."""
+    cells = zip(*rows, strict=True) if rows else ((),) * len(columns)
+    pairs = zip(columns.items(), cells, strict=True)
+    return {name: np.array(column, kind) for (name, kind), column in pairs}
+
+
+def take_columns(state, columns):
+    """Take vectors out of a state, which must have the given types and one length."""
+    found = [state.pop(name, None) for name in columns]
+    for column, kind in zip(found, columns.values(), strict=True):
+        fits = isinstance(column, np.ndarray) and column.dtype == kind
+        demand(fits and column.shape == (found[0].size,), "the table")
+    return found

@@ -4,11 +4,13 @@ from libc.math cimport NAN, fabs, isnan, sqrt
 from belated.core.component cimport Component
 from belated.core.experts cimport HUGE_VALUE
 from belated.core.hashing cimport Hasher
-from belated.core.learner cimport plain_ticket
 from belated.core.linear cimport Linear, LinearModel
 from belated.core.label_losses cimport EXPERTS
 from belated.core.numerics cimport floats_at, ints_at, part, philox
-from belated.core.tickets cimport BAD, FULL, USED, Keys
+from belated.core.online cimport Online
+from belated.core.tickets cimport BAD, CLOSED, FULL, TOO_LARGE, USED, Keys
+
+cdef long long combine_coordinates(unsigned long long first, unsigned long long second, unsigned long long salt, unsigned long long mask) noexcept nogil
 
 cdef class Offer:
     cdef readonly Py_ssize_t count
@@ -75,22 +77,16 @@ cdef class Encoder:
 cdef class Scorer:
     cdef Encoder encoder
     cdef Linear linear
-    cdef Py_ssize_t room, own_room, place_room, slots
-    cdef object sum_array, given_array, x_array, own_array, place_arrays
-    cdef double* sums
-    cdef double* given
+    cdef Py_ssize_t room
+    cdef object arrays
+    cdef double* values
     cdef double* x
-    cdef long long* own
-    cdef long long* places
-    cdef long long* marks
+    cdef double* sums
 
-    cdef int score(self, Menu menu, Offer offer) except -1
-    cdef int make_room(self, Py_ssize_t count, Py_ssize_t bands, Py_ssize_t places) except -1
-    cdef long long find(self, long long place) noexcept
-    cdef bint find_shared_coordinates(self, Menu menu) noexcept
-    cdef bint find_own_coordinates(self, Menu menu, Py_ssize_t a) noexcept
+    cdef void add(self, long long place, Py_ssize_t first, Py_ssize_t count) noexcept
     cdef void add_to_all(self, long long place, double value, Py_ssize_t count) noexcept
-    cdef int score_alike(self, Menu menu, Offer offer) except -1
+    cdef int score(self, Menu menu, Offer offer) except -1
+    cdef void add_band(self, Menu menu, Py_ssize_t i) noexcept
 
 cdef class ActionCounts:
     cdef readonly long long chosen, answered
@@ -120,11 +116,9 @@ cdef class Choices(Component):
     cdef object new_among(self, tuple names)
     cdef bint is_new(self, str name) except -1
 
-cdef class Chooser:
+cdef class Chooser(Online):
     cdef readonly LinearModel _model
     cdef readonly Choices _choices
-    cdef readonly Keys _names
-    cdef readonly object _settings
     cdef public object _mode
     cdef Rule _rule
     cdef Linear _linear
@@ -140,8 +134,6 @@ cdef class Chooser:
     cdef Py_ssize_t _usual(self, Menu menu, object baseline) except -2
     cdef long long _issue(self, long long* indices, double* values, Py_ssize_t count, double now, double span, long long kind) except -100
     cdef int _count(self, Py_ssize_t usual, Py_ssize_t best, object most) except -1
-    cdef object _learn(self, str who, object ticket, object given, object at)
     cdef OpenChoice _found(self, long long number, str who)
-    cdef double _before(self, OpenChoice choice) except? -1.0
 
 cdef Py_ssize_t place_of(Menu menu, object action, str what) except -1

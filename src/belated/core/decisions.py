@@ -10,35 +10,47 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import cython
 import numpy as np
 
 from belated import refusals
-from belated.core.component import COUNT, LARGE_VECTOR, MOST_ROUNDS, VECTOR, Range, demand
+from belated.core.component import (
+    COUNT,
+    LARGE_VECTOR,
+    MOST_ROUNDS,
+    VECTOR,
+    Range,
+    columns_of,
+    demand,
+    take_columns,
+)
 from belated.core.hashing import Hasher
-from belated.core.learner import busy
-from belated.core.linear import number_of
+from belated.core.online import busy, named_error, number_of
 from belated.errors import (
     AlreadyObserved,
     BadFeatures,
     BadFeedback,
+    BelatedError,
     SpecError,
     UnknownTicket,
 )
+from belated.tables import fields_html
 
 if not cython.compiled:
     from math import fabs, isnan, sqrt
-    from math import nan as NAN
 
     from belated.core.component import Component
     from belated.core.experts import HUGE_VALUE
     from belated.core.label_losses import EXPERTS
-    from belated.core.learner import plain_ticket
     from belated.core.linear import Linear
     from belated.core.numerics import floats_at, ints_at, part, philox
-    from belated.core.tickets import BAD, FULL, USED, Keys
+    from belated.core.online import Online
+    from belated.core.tickets import BAD, CLOSED, FULL, TOO_LARGE, USED, Keys
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 ROUNDING = 1.0 + 1e-9  # sums of probabilities may exceed their number by so much
 STREAM = 32  # of random numbers; ``numerics`` lists all
@@ -202,16 +214,7 @@ SECOND = cython.declare(cython.ulonglong, 0x2C1B3C6D)
 THIRD = cython.declare(cython.ulonglong, 0x297A2D39)
 
 
-@cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-def combine_coordinates(
-    first: cython.ulonglong,
-    second: cython.ulonglong,
-    salt: cython.ulonglong,
-    mask: cython.ulonglong,
-) -> cython.longlong:
+def combine_coordinates(first, second, salt, mask):
     """Return the coordinate of a pair: a product for each part, then xor-shift and product twice.
 
     Coordinates are below 2^30, so no product reaches 2^64.
@@ -419,145 +422,69 @@ class Encoder:
 
 
 class Scorer:
-    """Predicts rewards: what ``predict`` would of the row of every action, and nothing changes.
+    """Predicts the rewards of all actions; nothing changes.
 
-    Rows of actions that are alike differ in the coordinates of names and in values alone, and are
-    summed together, each in its own order; ``places`` are the coordinates that they share, and
-    ``marks`` a table of these. Others, and rows with a coordinate twice, are taken one by one.
+    Every row is summed in its own order, all rows together: what is read of a coordinate that they
+    share, as rows of actions that are alike do, is read once. Every value is standardised by what
+    was seen before this choice. So a coordinate that occurs twice in a row, which ``peek`` of the
+    model standardises one after the other, has here the same moments both times.
     """
 
     def __init__(self, encoder: Encoder, linear: Linear):
-        self.encoder, self.linear = encoder, linear
-        self.room = self.own_room = self.place_room = self.slots = 0
+        self.encoder, self.linear, self.room = encoder, linear, 0
 
-    def score(self, menu: Menu, offer: Offer):
-        """Write the predicted rewards of actions whose numbers can be used."""
-        encoder, linear = self.encoder, self.linear
-        for a in range(menu.count):
-            offer.scores[a] = NAN
-        if menu.count > 1 and menu.are_alike:
-            self.score_alike(menu, offer)
-        for a in range(menu.count):
-            if isnan(offer.scores[a]):
-                count = encoder.write_row(menu, a)
-                status = linear.peek(encoder.indices, encoder.values, count)
-                while status == FULL:
-                    linear.grow(count)
-                    linear.apply_provisionally()
-                    status = linear.peek(encoder.indices, encoder.values, count)
-                offer.scores[a] = linear.value
-        return 0
-
-    def make_room(self, count, bands, places):
-        """Make room for so many actions, coordinates of names, and coordinates that all share."""
-        if count > self.room:
-            self.room = 2 * count
-            self.sum_array, self.given_array = np.zeros(EXPERTS * self.room), np.zeros(self.room)
-            self.x_array = np.zeros(self.room)
-            self.sums, self.given = floats_at(self.sum_array), floats_at(self.given_array)
-            self.x = floats_at(self.x_array)
-        if count * bands > self.own_room:
-            self.own_room = 2 * count * bands
-            self.own_array = np.zeros(self.own_room, dtype=np.int64)
-            self.own = ints_at(self.own_array)
-        if places >= self.place_room:
-            self.place_room, self.slots = 2 * places + 1, 1
-            while self.slots < 4 * self.place_room:
-                self.slots *= 2
-            self.place_arrays = np.zeros(self.place_room, np.int64), np.zeros(self.slots, np.int64)
-            self.places, self.marks = ints_at(self.place_arrays[0]), ints_at(self.place_arrays[1])
-
-    def find(self, place):
-        """Return the slot of a coordinate in the table of marks, or the one where it would be."""
-        slot = place & (self.slots - 1)
-        while self.marks[slot] != 0 and self.marks[slot] != place + 1:
-            slot = (slot + 1) & (self.slots - 1)
-        return slot
-
-    def find_shared_coordinates(self, menu: Menu):
-        """Find the coordinates that all rows share; False if one is there twice."""
-        encoder, count = self.encoder, 0
-        context = encoder.of_context
-        for i in range(encoder.given):
-            self.places[i] = context.index_at[i]
-        count = encoder.given
-        for i in range(-1, encoder.given):
-            if i < 0 or encoder.crossed[i]:
-                for j in range(menu.width):
-                    self.places[count] = encoder.place(menu.indices[j], i)
-                    count += 1
-        for slot in range(self.slots):
-            self.marks[slot] = 0
-        for i in range(count):
-            slot = self.find(self.places[i])
-            if self.marks[slot] != 0:
-                return False
-            self.marks[slot] = self.places[i] + 1
-        return True
-
-    def find_own_coordinates(self, menu: Menu, a):
-        """Find the coordinates of the name of an action; False if its row has one twice."""
-        encoder, first = self.encoder, a * self.encoder.bands
-        end = first
-        for i in range(-1, encoder.given):
-            if i < 0 or encoder.crossed[i]:
-                place = encoder.place(menu.heads[a], i)
-                if self.marks[self.find(place)] != 0:
-                    return False
-                for r in range(first, end):
-                    if self.own[r] == place:
-                        return False
-                self.own[end] = place
-                end += 1
-        return True
+    def add(self, place, first, count):
+        """Add an entry to so many rows, whose values are in ``values``."""
+        experts = self.linear.experts
+        experts.add_entry(
+            place, part(self.values, first), count, self.x, part(self.sums, first * EXPERTS)
+        )
 
     def add_to_all(self, place, value, count):
         """Add an entry that all rows have."""
         for a in range(count):
-            self.given[a] = value
-        self.linear.experts.add_entry(place, self.given, count, self.x, self.sums)
+            self.values[a] = value
+        self.add(place, 0, count)
 
-    def score_alike(self, menu: Menu, offer: Offer):
-        """Write the predicted rewards of rows that have every coordinate once."""
-        encoder, linear, count, at, band = self.encoder, self.linear, menu.count, 0, 0
-        experts = linear.experts
-        self.make_room(count, encoder.bands, encoder.given + encoder.bands * menu.width)
-        if not self.find_shared_coordinates(menu):
-            return 0
-        for a in range(count):
-            offer.scores[a] = 0.0 if self.find_own_coordinates(menu, a) else NAN
+    def score(self, menu: Menu, offer: Offer):
+        """Write the predicted rewards of actions whose numbers can be used."""
+        encoder, linear, count = self.encoder, self.linear, menu.count
+        if count > self.room:
+            self.room = 2 * count
+            self.arrays = np.zeros((2 + EXPERTS, self.room))
+            self.values, self.x = floats_at(self.arrays[0]), floats_at(self.arrays[1])
+            self.sums = floats_at(self.arrays[2:])
         for i in range(EXPERTS * count):
             self.sums[i] = linear.labels.base
         for i in range(encoder.given):
-            self.add_to_all(self.places[at], encoder.of_context.value_at[i], count)
-            at += 1
+            self.add_to_all(encoder.of_context.index_at[i], encoder.of_context.value_at[i], count)
         for i in range(-1, encoder.given):
-            if i >= 0 and not encoder.crossed[i]:
-                continue
-            factor = 1.0 if i < 0 else encoder.of_context.value_at[i]
-            for a in range(count):
-                if not isnan(offer.scores[a]):
-                    self.given[a] = factor
-                    experts.add_entry(
-                        self.own[a * encoder.bands + band],
-                        part(self.given, a),
-                        1,
-                        self.x,
-                        part(self.sums, a * EXPERTS),
-                    )
+            if i < 0 or encoder.crossed[i]:
+                self.add_band(menu, i)
+        if linear.experts.has_intercept:
+            self.add_to_all(linear.experts.coordinates, 1.0, count)
+        for a in range(count):
+            p = linear.experts.blend_sums(part(self.sums, a * EXPERTS))
+            offer.scores[a] = linear.loss.link(linear.censoring.corrected(p))
+        return 0
+
+    def add_band(self, menu: Menu, i):
+        """Add the entries of actions, or their products with entry i of the context."""
+        encoder, values, count = self.encoder, self.values, menu.count
+        factor = 1.0 if i < 0 else encoder.of_context.value_at[i]
+        for a in range(count):
+            values[a] = factor
+            self.add(encoder.place(menu.heads[a], i), a, 1)
+        if menu.are_alike:
             for j in range(menu.width):
                 for a in range(count):
-                    self.given[a] = factor * menu.values[a * menu.width + j]
-                experts.add_entry(self.places[at], self.given, count, self.x, self.sums)
-                at += 1
-            band += 1
-        if experts.has_intercept:
-            self.add_to_all(experts.coordinates, 1.0, count)
+                    values[a] = factor * menu.values[a * menu.width + j]
+                self.add(encoder.place(menu.indices[j], i), 0, count)
+            return
         for a in range(count):
-            if not isnan(offer.scores[a]):
-                p = experts.blend_sums(part(self.sums, a * EXPERTS))
-                offer.scores[a] = linear.loss.link(linear.show(p))
-        return 0
+            for j in range(menu.bounds[a], menu.bounds[a + 1]):
+                values[a] = factor * menu.values[j]
+                self.add(encoder.place(menu.indices[j], i), a, 1)
 
 
 # --- What is counted, and choices that wait for their reward -------------------------------------
@@ -601,20 +528,13 @@ class Choices(Component):
         **dict.fromkeys(("explored", "agreed"), SHARE),
         "gain": VECTOR,
     }
-    TABLE = {
-        "chosen": np.int64,
-        "answered": np.int64,
-        "totals": np.float64,  # by action
-        "tickets": np.int64,
-        "model_tickets": np.int64,
-        "places": np.int64,  # by choice
-        "probabilities": np.float64,
-        "rewards": np.float64,
-        "spans": np.float64,
-        "bounds": np.int64,
-        "indices": np.int64,
-        "values": np.float64,  # rows of hidden ones
+    # Columns by action, by choice, and of the rows of hidden ones.
+    OF_ACTION = {"chosen": np.int64, "answered": np.int64, "totals": np.float64}
+    OF_CHOICE = {
+        **dict.fromkeys(("tickets", "model_tickets", "places"), np.int64),
+        **dict.fromkeys(("probabilities", "rewards", "spans"), np.float64),
     }
+    OF_ENTRY = {"indices": np.int64, "values": np.float64}
 
     def __init__(self, linear):
         self.linear = linear
@@ -708,99 +628,81 @@ class Choices(Component):
         known = [ticket for ticket in sorted(self.open) if self.is_known(ticket)]
         choices = [self.open[ticket] for ticket in known]
         more = {choice.action for choice in choices} - set(self.actions)
-        names, counts = [*self.actions, *sorted(more)], self.actions.values()
+        names = [*self.actions, *sorted(more)]
         place = {name: i for i, name in enumerate(names)}
         rows = [choice.row for choice in choices if choice.row is not None]
-        columns = (
-            [each.chosen for each in counts],
-            [each.answered for each in counts],
-            [each.total for each in counts],
-            known,
-            [choice.model_ticket for choice in choices],
-            [place[choice.action] for choice in choices],
-            [choice.probability for choice in choices],
-            [choice.reward for choice in choices],
-            [choice.span for choice in choices],
-            np.cumsum([0, *(len(row[0]) for row in rows)]),
-            np.concatenate([np.empty(0, dtype=np.int64), *(row[0] for row in rows)]),
-            np.concatenate([np.empty(0), *(row[1] for row in rows)]),
-        )
-        table = zip(self.TABLE.items(), columns, strict=True)
-        arrays = {name: np.array(column, dtype=kind) for (name, kind), column in table}
-        return {**Component.state(self), **arrays, "actions": names}
+        counts = [(c.chosen, c.answered, c.total) for c in self.actions.values()]
+        table = [
+            (ticket, c.model_ticket, place[c.action], c.probability, c.reward, c.span)
+            for ticket, c in zip(known, choices, strict=True)
+        ]
+        return {
+            **Component.state(self),
+            **columns_of(self.OF_ACTION, counts),
+            **columns_of(self.OF_CHOICE, table),
+            "bounds": np.cumsum([0, *(len(row[0]) for row in rows)]),
+            "indices": np.concatenate([np.empty(0, np.int64), *(row[0] for row in rows)]),
+            "values": np.concatenate([np.empty(0), *(row[1] for row in rows)]),
+            "actions": names,
+        }
 
     def restore(self, state):
         """Take counts and choices."""
         Component.restore(self, state)
-        column = {name: state[name].tolist() for name in self.TABLE}
-        counts = zip(column["chosen"], column["answered"], column["totals"], strict=True)
-        named = zip(state["actions"], counts, strict=False)
-        self.actions = {name: ActionCounts(*each) for name, each in named}
-        self.open, self.hidden, row = {}, {}, 0
-        for i, ticket in enumerate(column["tickets"]):
-            entries = None
-            if column["model_tickets"][i] < 0:
-                begin, end = column["bounds"][row], column["bounds"][row + 1]
-                entries = state["indices"][begin:end].copy(), state["values"][begin:end].copy()
+        names, bounds = (
+            state["actions"],
+            iter(zip(state["bounds"], state["bounds"][1:], strict=False)),
+        )
+        counts = zip(*(state[name].tolist() for name in self.OF_ACTION), strict=True)
+        self.actions = {n: ActionCounts(*each) for n, each in zip(names, counts, strict=False)}
+        self.open, self.hidden = {}, {}
+        table = zip(*(state[name].tolist() for name in self.OF_CHOICE), strict=True)
+        for ticket, model_ticket, place, probability, reward, span in table:
+            row = None
+            if model_ticket < 0:
+                begin, end = next(bounds)
+                row = state["indices"][begin:end].copy(), state["values"][begin:end].copy()
                 self.hidden[ticket] = None
-                row += 1
             self.open[ticket] = OpenChoice(
-                state["actions"][column["places"][i]],
-                column["probabilities"][i],
-                column["model_tickets"][i],
-                column["rewards"][i],
-                entries,
-                column["spans"][i],
+                names[place], probability, model_ticket, reward, row, span
             )
         self.tidy_at = max(FEW, 2 * len(self.open))
 
     def check(self, state):
         """Demand that columns belong together, then that counts agree with them."""
-        names = state.get("actions")
+        names, rest = state.get("actions"), {n: v for n, v in state.items() if n != "actions"}
         demand(isinstance(names, list) and all(type(name) is str for name in names), "names")
         demand(len(set(names)) == len(names), "names")
-        column = {name: state.get(name) for name in self.TABLE}
-        for name, kind in self.TABLE.items():
-            fits = isinstance(column[name], np.ndarray) and column[name].ndim == 1
-            demand(fits and column[name].dtype == kind, "the table")
-        others = {*self.TABLE, "actions"}
-        Component.check(self, {name: state[name] for name in state if name not in others})
-        chosen, answered, totals = (column[name] for name in ("chosen", "answered", "totals"))
-        demand(chosen.shape == answered.shape == totals.shape, "counts")
+        chosen, answered, totals = take_columns(rest, self.OF_ACTION)
+        choices = take_columns(rest, self.OF_CHOICE)
+        (bounds,) = take_columns(rest, {"bounds": np.int64})
+        indices, values = take_columns(rest, self.OF_ENTRY)
+        Component.check(self, rest)
         demand(chosen.size <= min(len(names), MOST_NAMES + 1), "counts")
         demand(((answered >= 0) & (answered <= chosen)).all(), "counts")
         demand((chosen <= COUNT.most).all() and (np.abs(totals) <= LARGE_VECTOR).all(), "counts")
-        rounds, hidden = state["rounds"], int((column["model_tickets"] < 0).sum())
+        rounds, hidden = state["rounds"], int((choices[1] < 0).sum())
         demand(chosen.sum() + state["withdrawn"] + hidden == rounds, "counts")
         demand(max(state["own"], state["compared"]) <= rounds, "counts")
         demand(state["explored"] <= rounds * ROUNDING, "counts")
         demand(state["agreed"] <= state["compared"] * ROUNDING, "counts")
-        self.check_choices(column, rounds, len(names))
-        self.check_rows(column["bounds"], column["indices"], column["values"], hidden)
+        self.check_choices(*choices, rounds, len(names))
+        demand(bounds.shape == (hidden + 1,) and bounds[0] == 0, "rows")
+        demand(bounds[hidden] == indices.size and (np.diff(bounds) >= 0).all(), "rows")
+        demand(((indices >= 0) & (indices < self.linear.experts.coordinates)).all(), "rows")
+        demand((np.abs(values) <= HUGE_VALUE).all(), "rows")
 
-    def check_choices(self, column, rounds, names):
+    def check_choices(self, tickets, model_tickets, places, p, rewards, spans, rounds, names):
         """Demand that choices can wait, each for a ticket of the model of its own."""
-        tickets, model_tickets = column["tickets"], column["model_tickets"]
-        for name in ("model_tickets", "places", "probabilities", "rewards", "spans"):
-            demand(column[name].shape == tickets.shape, "the table")
         demand(((tickets >= 0) & (tickets < rounds)).all(), "tickets")
         demand((np.diff(tickets) > 0).all() and (model_tickets >= -1).all(), "tickets")
-        demand(((column["places"] >= 0) & (column["places"] < names)).all(), "names")
         shown = model_tickets[model_tickets >= 0]
         demand(np.unique(shown).size == shown.size, "tickets")
         demand(all(self.linear.tickets.is_known(ticket) for ticket in shown.tolist()), "tickets")
-        p, rewards = column["probabilities"], column["rewards"]
+        demand(((places >= 0) & (places < names)).all(), "names")
         demand(((p >= 0.0) & (p <= 1.0)).all(), "probabilities")
         demand(not (np.abs(rewards) > LARGE_VECTOR).any(), "rewards")
-        demand(not (column["spans"] < 0.0).any(), "deadlines")
-
-    def check_rows(self, bounds, indices, values, count):
-        """Demand that choices that were not shown have rows."""
-        demand(indices.shape == values.shape and bounds.shape == (count + 1,), "rows")
-        demand(bounds[0] == 0 and bounds[count] == indices.size, "rows")
-        demand((np.diff(bounds) >= 0).all() and (bounds >= 0).all(), "rows")
-        demand(((indices >= 0) & (indices < self.linear.experts.coordinates)).all(), "rows")
-        demand((np.abs(values) <= HUGE_VALUE).all(), "rows")
+        demand(not (spans < 0.0).any(), "deadlines")
 
 
 # --- Public methods ------------------------------------------------------------------------------
@@ -815,6 +717,10 @@ class Choice(NamedTuple):
     probability: float
     """With which the action was chosen; keep it with your log, for ``bl.evaluate``."""
 
+    def _repr_html_(self) -> str:
+        """Return a table for notebooks."""
+        return fields_html(self)
+
 
 class Option(NamedTuple):
     """An action as ``peek`` sees it."""
@@ -824,31 +730,51 @@ class Option(NamedTuple):
     value: float
     """The reward that is predicted."""
 
+    def _repr_html_(self) -> str:
+        """Return a table for notebooks."""
+        return fields_html(self)
+
 
 _new_tuple = tuple.__new__  # a named tuple made from a tuple takes half the time
 _Choice = Choice
 
 
-class Chooser:
+class Picks(NamedTuple):
+    """What ``choose_many`` returns."""
+
+    tickets: NDArray[np.int64]
+    actions: list[str]
+    probabilities: NDArray[np.float64]
+
+
+class Chooser(Online):
     """The events of a chooser; ``belated.models.chooser`` adds settings, reports and snapshots.
 
     It has the errors ``_bad_reward(who, given)`` and ``_bad_features(context, actions)``.
     """
 
-    # The flag is that of the model: calls on either are refused while it is not ready.
+    # The guard is that of the model: calls on either are refused while it is down.
     __slots__ = (
         *("_choices", "_encoder", "_fixed", "_linear", "_mode", "_model", "_most_hidden"),
-        *("_names", "_offer", "_rule", "_scorer", "_seed", "_settings"),
+        *("_offer", "_rule", "_scorer", "_seed"),
     )
+
+    CANNOT = {
+        "predict": "a Chooser chooses an action; use choose",
+        "predict_many": "a Chooser chooses actions; use choose_many",
+        "explain": "the model explains the reward of an action; use peek, or chooser.model.explain",
+        "replay": "rewards depend on the actions that were chosen; feed the log event by event, or "
+        "compare policies on it with bl.evaluate",
+    }
 
     def _begin(self, settings, model, rule, mode):
         """Take settings and a model, having made no choices."""
-        self._settings, self._model, self._rule, self._mode = settings, model, rule, mode
+        self._model, self._rule, self._mode = model, rule, mode
         self._linear, self._seed = model._linear, settings.seed
         most = model.settings.max_open
         self._most_hidden = MOST_ROUNDS if most is None else most
         self._choices, self._offer = Choices(model._linear), Offer()
-        self._names = Keys(self._choices)
+        self._connect(settings, self._choices, Keys(self._choices), model._guard)
         self._encoder = Encoder(model.settings.bits, settings.crossing)
         self._scorer = Scorer(self._encoder, self._linear)
         self._fixed = None
@@ -878,51 +804,87 @@ class Chooser:
         """
         return self._choose(context, actions, key, at, deadline, baseline, shown, None)
 
+    def choose_many(self, contexts, actions=None, *, keys=None, at=None, deadline=None):
+        """Choose in many contexts; return tickets, actions and probabilities.
+
+        ``actions`` are those of all, ``at`` is one time or that of every row. The result is the
+        same, bit for bit, as one by one. Contexts, keys and times are checked first.
+        """
+        begin = self._choices.rounds
+        made = self._alone(
+            "choose_many", lambda: self._chosen(contexts, actions, keys, at, deadline)
+        )
+        tickets = np.arange(begin, begin + len(made))
+        return Picks(
+            tickets, [each.action for each in made], np.array([each.probability for each in made])
+        )
+
+    def _chosen(self, contexts, actions, keys, at, deadline):
+        if isinstance(actions, Iterable) and not isinstance(actions, Mapping | str):
+            actions = list(actions)  # others can be read only once
+        menu = self._menu(actions)
+        rows, names, times = self._rows_given("choose_many", contexts, keys, at, deadline)
+        for place, context in enumerate(rows):
+            try:
+                self._encoder.read_context(context)
+                if not self._encoder.fits(menu):
+                    raise self._bad_features(context, actions)
+            except BadFeatures as error:
+                raise named_error(error, "choose", f"choose_many: row {place}") from None
+        return [
+            self._choose_alone(context, actions, key, time, deadline, None, True, None)
+            for context, key, time in zip(rows, names, times, strict=True)
+        ]
+
     def _choose(self, context, actions, key, at, deadline, baseline, shown, played):
         """Choose; an action that was ``played`` with a probability stands for the own pick."""
-        if not self._model._is_ready:
+        guard = self._guard
+        if not guard.is_ready:
             raise busy("choose")
-        now, span, kind = math.nan, math.nan, 0
-        self._model._is_ready = False
+        guard.is_ready = False
         try:
-            if key is not None:
-                key = self._names.check(key)
-            if at is not None or deadline is not None or (shown and self._linear.has_deadlines):
-                now, span, kind = self._model._time(at, deadline, "choose")
-            menu = self._menu(actions)
-            usual = self._usual(menu, baseline)
-            if usual < 0 and played is None and self._mode == "apprentice":
-                raise SpecError(
-                    "choose: an apprentice plays the baseline, so there must be one; nothing has "
-                    "changed: give baseline="
-                )
-            is_certain = shown and not self._rule.is_custom
-            place = self._draw(context, menu, actions, is_certain)
-            best, probability = self._offer.best(), self._offer.chances[place]
-            if played is not None:
-                place, probability = place_of(menu, played[0], "the action"), played[1]
-            elif self._mode == "apprentice":
-                place, probability = usual, 1.0
-            ticket, action = self._choices.rounds, menu.names[place]
-            most = self._model.settings.max_open  # by Python code, so before anything changes
-            made = _new_tuple(_Choice, (ticket, action, probability))
-            choice = OpenChoice(action, probability)
-            length = self._encoder.write_row(menu, place)
-            if shown:
-                choice.model_ticket = self._issue(
-                    self._encoder.indices, self._encoder.values, length, now, span, kind
-                )
-                self._choices.count_shown(action)
-            else:
-                choice.row, choice.span = self._encoder.copy_of_row(length), span
-                self._choices.hidden[ticket] = None
-            self._choices.open[ticket] = choice
-            if key is not None:
-                self._names.assign(key, ticket)
-            self._count(usual, best, most)
-            return made
+            return self._choose_alone(context, actions, key, at, deadline, baseline, shown, played)
         finally:
-            self._model._is_ready = True
+            guard.is_ready = True
+
+    def _choose_alone(self, context, actions, key, at, deadline, baseline, shown, played):
+        now, span, kind = math.nan, math.nan, 0
+        if key is not None:
+            key = self._keys.check(key)
+        if at is not None or deadline is not None or (shown and self._linear.has_deadlines):
+            now, span, kind = self._times.issued(at, deadline, "choose")
+        menu = self._menu(actions)
+        usual = self._usual(menu, baseline)
+        if usual < 0 and played is None and self._mode == "apprentice":
+            raise SpecError(
+                "choose: an apprentice plays the baseline, so there must be one; nothing has "
+                "changed: give baseline="
+            )
+        is_certain = shown and not self._rule.is_custom
+        place = self._draw(context, menu, actions, is_certain)
+        best, probability = self._offer.best(), self._offer.chances[place]
+        if played is not None:
+            place, probability = place_of(menu, played[0], "the action"), played[1]
+        elif self._mode == "apprentice":
+            place, probability = usual, 1.0
+        ticket, action = self._choices.rounds, menu.names[place]
+        most = self._model.settings.max_open  # by Python code, so before anything changes
+        made = _new_tuple(_Choice, (ticket, action, probability))
+        choice = OpenChoice(action, probability)
+        length = self._encoder.write_row(menu, place)
+        if shown:
+            choice.model_ticket = self._issue(
+                self._encoder.indices, self._encoder.values, length, now, span, kind
+            )
+            self._choices.count_shown(action)
+        else:
+            choice.row, choice.span = self._encoder.copy_of_row(length), span
+            self._choices.hidden[ticket] = None
+        self._choices.open[ticket] = choice
+        if key is not None:
+            self._keys.assign(key, ticket)
+        self._count(usual, best, most)
+        return made
 
     def _menu(self, actions):
         """Return the actions of a call, or those of all."""
@@ -990,7 +952,11 @@ class Chooser:
 
     def peek(self, context=None, actions=None):
         """Return what ``choose`` would draw from, the best first, without a ticket or a change."""
-        return self._model._alone("peek", lambda: self._options(context, actions))
+        return self._alone("peek", lambda: self._options(context, actions))
+
+    def peek_many(self, contexts, actions=None):
+        """Return what ``peek`` does for each of many contexts."""
+        return self._alone("peek_many", lambda: [self._options(each, actions) for each in contexts])
 
     def _options(self, context, actions):
         menu, offer = self._menu(actions), self._offer
@@ -1002,15 +968,15 @@ class Chooser:
 
     def shown(self, ticket, *, at=None):
         """Say that a choice was shown that was made with ``shown=False``; its time begins now."""
-        self._model._alone("shown", lambda: self._show(ticket, at))
+        self._alone("shown", lambda: self._show(ticket, at))
 
     def _show(self, ticket, at):
-        number = self._names.ticket(ticket)
+        number = self._keys.ticket(ticket)
         choice = self._found(number, "shown")
         if choice.row is None:
             raise AlreadyObserved(f"shown: {ticket!r} was shown before; nothing has changed")
         deadline = None if isnan(choice.span) else choice.span
-        now, span, kind = self._model._time(at, deadline, "shown")
+        now, span, kind = self._times.issued(at, deadline, "shown")
         indices, values = choice.row
         choice.model_ticket = self._issue(
             ints_at(indices), floats_at(values), len(indices), now, span, kind
@@ -1021,71 +987,60 @@ class Chooser:
 
     # --- Rewards ---------------------------------------------------------------------------------
 
-    def observe(self, ticket, reward, *, at=None):
-        """Learn the reward of a choice, the last word on it.
+    def _learn(self, who, number, answer, at, weight, is_final):
+        choice = self._found(number, who)
+        if choice.row is not None:
+            raise self._not_shown(who, number)
+        reward: cython.double = number_of(answer, who, "reward")
+        times: cython.double = 1.0 if weight is None else number_of(weight, who, "weight")
+        now: cython.double = math.nan if at is None else self._times.of_answer(at, who)
+        status = self._model._answer(choice.model_ticket, reward, times, now, is_final)
+        if status < 0:
+            raise self._reason(status, number, answer, weight, who)
+        if is_final:
+            del self._choices.open[number]
+        if status == USED:
+            self._choices.count_reward(choice, reward)
+        return status == USED
 
-        Returns and raises what ``LinearModel.observe`` does.
-        """
-        return self._learn("observe", ticket, reward, at)
+    def _observed(self, tickets, answers, weights, at):
+        heard, given, factors, _ = self._answers_given(tickets, answers, weights, at)
+        numbers, seen = heard.tickets.tolist(), set()
+        for i, number in enumerate(numbers):
+            try:
+                self._check_answer(number, given[i], factors[i], number in seen)
+            except BelatedError as error:
+                raise named_error(error, "observe", heard.at("observe_many", i)) from None
+            seen.add(number)
+        return Online._observed(self, tickets, answers, weights, at)
 
-    def revise(self, ticket, reward, *, at=None):
-        """Learn the reward so far; the ticket stays open, and the reward may change again."""
-        return self._learn("revise", ticket, reward, at)
+    def _check_answer(self, number, answer, weight, is_repeated):
+        """Raise what ``observe`` would; nothing changes."""
+        choice = self._found(number, "observe")
+        if choice.row is not None:
+            raise self._not_shown("observe", number)
+        reward = number_of(answer, "observe", "reward")
+        times = 1.0 if weight is None else number_of(weight, "observe", "weight")
+        given = np.array([choice.model_ticket]), np.array([reward]), np.array([times])
+        status = CLOSED if is_repeated else self._linear.first_refused(*given, False)[1]
+        if status < 0:
+            raise self._reason(status, number, answer, weight, "observe")
 
-    def add(self, ticket, amount, *, at=None):
-        """Add an amount to the reward so far, which is that of silence where nothing was heard."""
-        return self._learn("add", ticket, amount, at)
+    def _saved(self):
+        """Return nothing: many answers are checked before the first is used."""
 
-    def _learn(self, who, ticket, given, at):
-        if not self._model._is_ready:
-            raise busy(who)
-        self._model._is_ready = False
-        try:
-            is_final: cython.bint = who == "observe"
-            number = plain_ticket(ticket)
-            if number < 0:
-                number = self._names.ticket(ticket)
-            choice = self._found(number, who)
-            if choice.row is not None:
-                raise BadFeedback(
-                    f"{who}: {ticket!r} was not shown, so nothing can be heard of it; nothing has "
-                    f"changed: say shown({ticket!r}) first"
-                )
-            reward: cython.double = number_of(given, who, "reward")
-            if who == "add":
-                reward += self._before(choice)
-            now: cython.double = math.nan if at is None else self._model._time(at, None, who)[0]
-            status = self._model._answer(choice.model_ticket, reward, 1.0, now, is_final)
-            if status == BAD:
-                raise self._bad_reward(who, given)
-            if status < 0:
-                raise self._closed(number, who)
-            if is_final:
-                del self._choices.open[number]
-                self._names.remove(ticket)
-            if status == USED:
-                self._choices.count_reward(choice, reward)
-            return status == USED
-        finally:
-            self._model._is_ready = True
+    def _undo(self, saved):
+        """Do nothing."""
 
-    def _before(self, choice):
-        """Return the reward so far, which is that of silence where nothing was heard."""
-        if not isnan(choice.reward):
-            return choice.reward
-        if not self._linear.has_silence:
-            raise BadFeedback(
-                "add: there is no reward yet to add to; nothing has changed: revise it first, or "
-                "make the Chooser with silence=0"
-            )
-        return self._linear.silence
+    def _answer_so_far(self, number):
+        choice = self._found(number, "add")
+        if choice.row is not None:
+            return 0.0
+        if isnan(choice.reward) and self._linear.has_silence:
+            return self._linear.silence
+        return choice.reward
 
-    def cancel(self, ticket):
-        """Close a choice of which nothing more will be heard, or which was never shown."""
-        self._model._alone("cancel", lambda: self._cancelled(ticket))
-
-    def _cancelled(self, ticket):
-        number = self._names.ticket(ticket)
+    def _cancel(self, number):
         choice = self._found(number, "cancel")
         if choice.row is not None:
             self._choices.withdraw(number)
@@ -1093,28 +1048,19 @@ class Chooser:
             raise self._closed(number, "cancel")
         else:
             del self._choices.open[number]
-        self._names.remove(ticket)
+        return 0
 
-    def tick(self, at):
-        """Let the clock go on without a choice: what is due by then is closed."""
-        self._model.tick(at)
+    def _ticked(self, at):
+        self._model._ticked(at)
 
     # --- Tickets ---------------------------------------------------------------------------------
-
-    def ticket(self, name):
-        """Return the ticket that a key stands for; a ticket stands for itself."""
-        return self._names.ticket(name)
-
-    def is_open(self, ticket):
-        """Tell whether a choice, by ticket or key, still waits for its reward, or to be shown."""
-        return self._names.is_open(ticket)
 
     def choice(self, ticket):
         """Return the choice that a ticket or key stands for, as it was made.
 
         That is known until its last word, also after its deadline, until the choice is forgotten.
         """
-        number = self._names.ticket(ticket)
+        number = self._keys.ticket(ticket)
         choice = self._found(number, "choice")
         return Choice(number, choice.action, choice.probability)
 
@@ -1126,6 +1072,20 @@ class Chooser:
         if 0 <= number < self._choices.rounds:
             raise self._closed(number, who)
         raise UnknownTicket(f"{who}: ticket {number} was never handed out; nothing has changed")
+
+    def _not_shown(self, who, number):
+        return BadFeedback(
+            f"{who}: ticket {number} was not shown, so nothing can be heard of it; nothing has "
+            f"changed: say shown({number}) first"
+        )
+
+    def _reason(self, status, number, answer, weight, who):
+        """Return the error for a reward that is refused."""
+        if status == BAD and weight is None:
+            return self._bad_reward(who, answer)
+        if status in (BAD, TOO_LARGE):
+            return self._model._refusal(status, number, answer, weight, who)
+        return self._closed(number, who)
 
     def _closed(self, number, who):
         return AlreadyObserved(f"{who}: ticket {number} {refusals.CLOSED_BEFORE}")

@@ -3,7 +3,7 @@ from libc.math cimport INFINITY, fabs, sqrt, sqrtf
 
 from belated.core.component cimport Component
 from belated.core.label_losses cimport EXPERTS, LabelLoss, LabelStatistics
-from belated.core.numerics cimport floats_at, part
+from belated.core.numerics cimport floats_at, grown, part
 
 cdef extern from *:
     """
@@ -65,7 +65,9 @@ cdef double HUGE_VALUE, LARGEST
 
 cdef Coordinate* cells_of(object array) noexcept
 cdef Entry* entries_of(object array) noexcept
-cdef bint are_scattered(long long first, long long last, Py_ssize_t count) noexcept nogil
+cdef double update_moments(Coordinate* cell, double value, double* moments) noexcept nogil
+cdef double as_single(double x) noexcept nogil
+cdef void update_coin(Coordinate* cell, double z, double l1, double l2, double unit) noexcept nogil
 cdef double standardise(Coordinate* cell, double value) noexcept nogil
 cdef void change_open(Coordinate* cell, long long sign, double x) noexcept nogil
 cdef void shrink(Coordinate* cell, double* rates, double* slopes, double l1, double l2) noexcept nogil
@@ -83,32 +85,29 @@ cdef class Mixture(Component):
     cdef void mix(self, Row* row, double floor, double ceiling) noexcept nogil
     cdef void charge(self, Row* row, double g) noexcept nogil
     cdef void reset_losses(self, long long ticket) noexcept nogil
-    cdef void reset_shares(self) noexcept nogil
-    cdef void copy_from(self, Mixture other) noexcept nogil
 
 @cython.final
 cdef class Experts(Component):
     cdef readonly LabelLoss loss
-    cdef readonly LabelStatistics labels, saved_labels
-    cdef readonly Mixture mixture, saved_mixture
+    cdef readonly LabelStatistics labels
+    cdef readonly Mixture mixture
     cdef readonly long long coordinates, tail, live
-    cdef readonly bint has_intercept, is_saved
+    cdef readonly bint has_intercept
     cdef readonly double l1, l2
     cdef readonly object table, record
-    cdef object entry_array, rate_array, saved_table, saved_indices
+    cdef object entry_array, rate_array, saved_table, saved_places
     cdef Py_ssize_t pool_room, row_room, saved_room, saved_count
     cdef long long saved_live
     cdef Coordinate* cells
     cdef Coordinate* saved_cells
     cdef Entry* entries
-    cdef Entry* saved_places
+    cdef Entry* saved_at
     cdef double* rates
     cdef Row* peeked
 
     # Room
     cdef int reserve(self, Py_ssize_t width, Py_ssize_t pool, Py_ssize_t saved) except -1
     cdef bint has_room(self, Py_ssize_t count) noexcept nogil
-    cdef bint fits_compacted(self, Py_ssize_t count) noexcept nogil
     cdef int grow(self, Py_ssize_t count) except -1
     cdef void begin_compaction(self) noexcept nogil
     cdef void move_row(self, Row* row) noexcept nogil
@@ -120,18 +119,16 @@ cdef class Experts(Component):
     cdef double blend(self, Row* row) noexcept nogil
     cdef void write_row(self, Row* row, long long* indices, double* values, Py_ssize_t count) noexcept nogil
     cdef void score(self, Row* row, int opens, double* out) noexcept nogil
-    cdef bint is_scattered(self, long long start, long long count) noexcept nogil
 
     # Rows that have most coordinates in common
     cdef void add_entry(self, long long index, double* values, Py_ssize_t count, double* x, double* sums) noexcept nogil
     cdef double blend_sums(self, double* sums) noexcept nogil
 
     # Labels
-    cdef bint check_first_labels(self, double y, long long ticket) noexcept nogil
+    cdef void check_first_labels(self, double y, long long ticket) noexcept nogil
     cdef void charge(self, Row* row, long long ticket, double y, double weight) noexcept nogil
     cdef void recharge(self, Row* row, long long ticket, double old, double new) noexcept nogil
-    cdef void learn(self, Row* row, double y, double weight) noexcept nogil
-    cdef void correct(self, Row* row, double old, double new) noexcept nogil
+    cdef void learn(self, Row* row, double y, double weight, double old, bint replaces) noexcept nogil
     cdef double slope_after(self, double p, double y, double g, double q) noexcept nogil
     cdef void add_energies(self, Row* row, double* pulls, double weight, double* q) noexcept nogil
     cdef void bet(self, Row* row, double pull, double l1, double l2) noexcept nogil
@@ -141,8 +138,7 @@ cdef class Experts(Component):
 
     # Provisional answers
     cdef int save(self, Row* row) except -1
-    cdef int save_all(self) except -1
-    cdef int begin_saving(self, Py_ssize_t count) except -1
+    cdef int begin_saving(self, bint everything) except -1
     cdef void save_cell(self, long long index) noexcept nogil
     cdef void restore_cells(self, Py_ssize_t mark) noexcept nogil
     cdef void roll_back(self) noexcept nogil

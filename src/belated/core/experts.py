@@ -1,31 +1,25 @@
 # cython: infer_types=True
 """The experts of a linear model: coordinates, predictions, learning, and rows of open tickets.
 
-Calling sequence. A ticket keeps a ``Row``: nine floats that are the first of its record in
-``Tickets`` (``ROW_FLOATS``); ``row_at(record)`` gives it. ``count`` entries are ``indices`` and
-``values``; the intercept is added here.
+A ticket keeps a ``Row``: nine floats that are the first of its record in ``Tickets``;
+``row_at(record)`` gives it. ``count`` entries are ``indices`` and ``values``; the intercept is
+added here. Sequence:
 
 * Predict: ``find_bad(indices, values, count)`` returns the place of an entry that cannot be used,
-  or -1. If ``has_room(count)`` is false but ``fits_compacted(count)``, call ``begin_compaction()``
-  and ``move_row(row)`` for every open ticket in ticket order; else ``grow(count)``. Then
-  ``p = predict(row, indices, values, count)``, before corrections and the link.
-  ``peek(indices, values, count)`` returns the same p and changes nothing; it needs room as well.
+  or -1. With ``has_room(count)``, ``p = predict(row, indices, values, count)`` is the prediction
+  before corrections and the link; ``peek`` returns the same and changes nothing. For room, call
+  ``begin_compaction()`` and ``move_row(row)`` for every open ticket in ticket order, or ``grow``.
 * First label y of a ticket: ``check_first_labels(y, ticket)`` (``ticket``: that of the next
-  prediction; True: an early outlier made the model start again, so restart other counts too),
-  ``charge(row, ticket, learned, weight * often)``, ``labels.add(...)``,
-  ``learn(row, learned, weight)``.
+  prediction), ``charge(row, ticket, learned, weight)``, ``labels.add(...)``,
+  ``learn(row, learned, weight, 0.0, False)``.
 * Another label: ``recharge(row, ticket, old, new)``, ``labels.replace(old, new)``,
-  ``correct(row, old, new)``.
+  ``learn(row, new, 1.0, old, True)``.
 * ``release(row)`` when a ticket closes; ``remove_from_open_sums(row)`` before, if nothing was
   learned of it.
-* Provisional answers: ``save(row)`` before each answer is applied (``save_all()`` in its place
-  where an early outlier may be found), ``roll_back()`` restores all that was saved, labels and
-  mixture included; ``drop_saved()`` makes it final. Rows must not move in between. Records of
-  tickets are the caller's.
+* Provisional answers: ``begin_saving(...)``, ``save(row)`` for each, then ``roll_back()`` restores
+  coordinates, or ``drop_saved()`` makes it final. Rows must not move in between.
 * Snapshots: compact first, so that rows stand one behind the other in ticket order.
   ``check_rows(starts, counts, size)`` demands that.
-
-Ages of labels, censoring, expiry and deadlines are not here.
 
 A coordinate that occurs twice in a row is treated as two entries, one after the other: the second
 one finds what the first has done to the standardiser and to the energies, and steps of both are
@@ -47,7 +41,7 @@ if not cython.compiled:
 
     from belated.core.component import Component
     from belated.core.label_losses import EXPERTS
-    from belated.core.numerics import floats_at, part
+    from belated.core.numerics import floats_at, grown, part
 
     SCALES = 4  # experts that step at a scale; the first two share a rate
     RATES = SCALES - 1
@@ -95,6 +89,18 @@ if not cython.compiled:
     Cell, Pair, Kept = (np.ctypeslib.as_ctypes_type(kind) for kind in (CELL, ENTRY, ROW))
     Single = np.ctypeslib.as_ctypes_type(np.float32)
 
+    def structures(kind, array):
+        """Return the structures in an array.
+
+        An assigned one is copied first. Otherwise ctypes lets the arrays keep each other alive.
+        """
+
+        class Structures(kind * len(array)):
+            def __setitem__(self, place, one):
+                super().__setitem__(place, kind.from_buffer_copy(one))
+
+        return Structures.from_buffer(array)
+
     def new_singles(size):
         """Return an array of so many float32."""
         return (Single * size)()
@@ -127,7 +133,7 @@ def cells_of(array):
     if cython.compiled:
         return cython.cast(cython.pointer(Coordinate), floats_at(array))
     else:
-        return (Cell * len(array)).from_buffer(array)
+        return structures(Cell, array)
 
 
 def entries_of(array):
@@ -135,7 +141,7 @@ def entries_of(array):
     if cython.compiled:
         return cython.cast(cython.pointer(Entry), floats_at(array))
     else:
-        return (Pair * len(array)).from_buffer(array)
+        return structures(Pair, array)
 
 
 # --- The mixture ---------------------------------------------------------------------------------
@@ -165,13 +171,6 @@ class Mixture(Component):
         self.square = floats_at(self.squares)
         self.largest = 0.0
         self.charged_from = 0
-
-    def copy_from(self, other):
-        """Take the state of another one."""
-        self.largest, self.charged_from = other.largest, other.charged_from
-        for k in range(EXPERTS):
-            self.share[k] = other.share[k]
-            self.regret[k], self.square[k] = other.regret[k], other.square[k]
 
     def mix(self, row, floor, ceiling):
         """Clip what the experts predict, and mix it."""
@@ -205,11 +204,6 @@ class Mixture(Component):
         self.charged_from, self.largest = ticket, 0.0
         for k in range(EXPERTS):
             self.regret[k] = self.square[k] = 0.0
-
-    def reset_shares(self):
-        """Let all experts count the same."""
-        for k in range(EXPERTS):
-            self.share[k] = 1.0 / EXPERTS
 
     def verify(self, state):
         demand(abs(state["shares"].sum() - 1.0) <= 1e-6, "shares of experts")
@@ -261,12 +255,11 @@ class Experts(Component):
         self.loss, self.labels, self.mixture = loss, labels, Mixture()
         self.coordinates, self.has_intercept = coordinates, has_intercept
         self.l1, self.l2 = l1, l2
-        self.table = new_table(coordinates + 1)  # the last one is the intercept
-        self.cells = cells_of(self.table)
+        self.clear_table()
         self.tail = self.live = self.pool_room = self.row_room = 0
         self.saved_count = self.saved_room = self.saved_live = 0
-        self.is_saved = False
-        self.saved_labels, self.saved_mixture = type(labels)(loss), Mixture()
+        self.entry_array, self.saved_places = np.zeros(0, ENTRY), np.zeros(0, ENTRY)
+        self.saved_table = np.zeros(0, CELL)
         self.record = np.zeros(ROW_FLOATS)  # of the row that ``peek`` makes
         self.peeked = row_at(floats_at(self.record))
         self.reserve(64, 256, 64)
@@ -274,29 +267,28 @@ class Experts(Component):
     def parts(self):
         return {"mixture": self.mixture}
 
+    def clear_table(self):
+        """Take a table of zeros, of which no page is in memory before it is written to."""
+        self.table = new_table(self.coordinates + 1)  # the last one is the intercept
+        self.cells = cells_of(self.table)
+
     # --- Room ------------------------------------------------------------------------------------
 
     def reserve(self, width, pool, saved):
-        """Have room for rows of so many entries, and so many entries in the pool and saved.
-
-        All is allocated before anything changes, as other threads may run meanwhile.
-        """
-        entry_array, rate_array = np.zeros(pool, ENTRY), np.zeros(SCALES * width)
-        saved_table, saved_indices = new_table(saved), np.zeros(saved, ENTRY)
+        """Have room for rows of so many entries, and so many entries in the pool and saved."""
         if pool > self.pool_room:
-            entries = entries_of(entry_array)
-            for i in range(self.tail):
-                entries[i] = self.entries[i]
-            self.entry_array, self.entries, self.pool_room = entry_array, entries, pool
+            self.entry_array = grown(self.entry_array, pool)
+            self.entries, self.pool_room = entries_of(self.entry_array), pool
         if width > self.row_room:
-            self.rate_array, self.rates = rate_array, floats_at(rate_array)
-            self.row_room = width
+            self.rate_array = np.zeros(SCALES * width)
+            self.rates, self.row_room = floats_at(self.rate_array), width
         if saved > self.saved_room:
-            cells, places = cells_of(saved_table), entries_of(saved_indices)
-            for i in range(self.saved_count):
-                cells[i], places[i] = self.saved_cells[i], self.saved_places[i]
-            self.saved_table, self.saved_cells = saved_table, cells
-            self.saved_indices, self.saved_places = saved_indices, places
+            self.saved_table = grown(self.saved_table, saved)
+            self.saved_places = grown(self.saved_places, saved)
+            self.saved_cells, self.saved_at = (
+                cells_of(self.saved_table),
+                entries_of(self.saved_places),
+            )
             self.saved_room = saved
         return 0
 
@@ -305,15 +297,6 @@ class Experts(Component):
         more = count + self.has_intercept
         return (
             self.tail + more <= self.pool_room
-            and more <= self.row_room
-            and self.saved_count + more <= self.saved_room
-        )
-
-    def fits_compacted(self, count):
-        """Tell whether there is room, and some to spare, without the rows of closed tickets."""
-        more = count + self.has_intercept
-        return (
-            2 * (self.live + more) <= self.pool_room
             and more <= self.row_room
             and self.saved_count + more <= self.saved_room
         )
@@ -345,9 +328,8 @@ class Experts(Component):
 
     def find_bad(self, indices, values, count):
         """Prefetch coordinates; return the place of the first entry that cannot be used, or -1."""
-        if count > 0 and are_scattered(indices[0], indices[count - 1], count):
-            for j in range(min(AHEAD, count)):
-                prefetch(self.cells, indices[j])
+        for j in range(min(AHEAD, count)):
+            prefetch(self.cells, indices[j])
         for j in range(count):
             if not (0 <= indices[j] < self.coordinates and fabs(values[j]) <= HUGE_VALUE):
                 return j
@@ -383,10 +365,9 @@ class Experts(Component):
         """Write a row behind all others, its values standardised."""
         total = count + self.has_intercept
         row.start, row.count = self.tail, total
-        ahead = AHEAD if count > 0 and are_scattered(indices[0], indices[count - 1], count) else 0
         for j in range(total):
-            if ahead > 0 and j + ahead < count:
-                prefetch(self.cells, indices[j + ahead])
+            if j + AHEAD < count:
+                prefetch(self.cells, indices[j + AHEAD])
             index = indices[j] if j < count else self.coordinates
             entry = entry_at(self.entries, self.tail + j)
             entry.index = index
@@ -406,11 +387,11 @@ class Experts(Component):
         count = cython.cast(cython.longlong, row.count)
         for k in range(SCALES):
             sums[k] = base
-        ahead = AHEAD if opens < 0 and self.is_scattered(start, count) else 0
-        for j in range(min(ahead, count)):
+        ahead = min(AHEAD, count) if opens < 0 else count  # other rows were just used
+        for j in range(ahead if opens < 0 else 0):
             prefetch(self.cells, entry_at(self.entries, start + j).index)
         for j in range(count):
-            if ahead > 0 and j + ahead < count:
+            if j + ahead < count:
                 prefetch(self.cells, entry_at(self.entries, start + j + ahead).index)
             entry = entry_at(self.entries, start + j)
             cell = cell_at(self.cells, entry.index)
@@ -424,14 +405,6 @@ class Experts(Component):
         for k in range(SCALES):
             out[k] = sums[k]
         out[COIN], out[AVERAGE] = coin, average
-
-    def is_scattered(self, start, count):
-        """Tell whether the coordinates of a row may be far apart; the intercept is one more."""
-        given = count - self.has_intercept
-        if given <= 0:
-            return False
-        first = entry_at(self.entries, start).index
-        return are_scattered(first, entry_at(self.entries, start + given - 1).index, given)
 
     # --- Rows that have most coordinates in common ---
 
@@ -474,15 +447,15 @@ class Experts(Component):
         """
         outlier = self.labels.early_outlier(y)
         if outlier < 0:
-            return False
+            return
         self.labels.restart(outlier, y)
         for i in range(self.coordinates + 1):
             cell = cell_at(self.cells, i)
             if cell.seen > 0:
                 reset(cell)
         self.mixture.reset_losses(ticket)
-        self.mixture.reset_shares()
-        return True
+        for k in range(EXPERTS):
+            self.mixture.share[k] = 1.0 / EXPERTS
 
     def charge(self, row, ticket, y, weight):
         """Weigh experts anew by what they predicted, now that y is learned."""
@@ -494,8 +467,15 @@ class Experts(Component):
         if ticket >= self.mixture.charged_from:
             self.mixture.charge(row, old - new)
 
-    def learn(self, row, y, weight):
-        """Let every expert take its step at its current weights; the row is open no longer."""
+    def learn(self, row, y, weight, old, replaces):
+        """Let every expert take its step at its current weights; the row is open no longer.
+
+        Or replace the label ``old``, which was learned. For losses A(p) - y p the two differ by the
+        linear term (old - y) p, whatever the weights are by now. Each expert takes the step that
+        the new label asks for, less the one of the old label, both at its current weights, so that
+        corrections are as implicit as what they correct; where steps are short that is the linear
+        term. Energies take in what the new label pulls, and at least half of the difference.
+        """
         now: cython.double[6]
         slopes: cython.double[4]
         pulls: cython.double[4]
@@ -504,53 +484,28 @@ class Experts(Component):
         if not cython.compiled:
             now, slopes, pulls = [0.0] * EXPERTS, [0.0] * SCALES, [0.0] * SCALES
             q, steps = [0.0] * SCALES, [0.0] * SCALES
-        self.score(row, -1, now)
+        self.score(row, 0 if replaces else -1, now)
         if self.labels.unit <= LEAST_UNIT:
             return
+        least = 0.5 * fabs(old - y) if replaces else 0.0
         for k in range(SCALES):
             slopes[k] = self.loss.slope(now[k], y)
-            pulls[k] = fabs(slopes[k])
-        pull = weight * self.loss.slope(now[COIN], y)
+            pulls[k] = max(fabs(slopes[k]), least)
         pulls[0] = pulls[1]  # whose energy it shares
         self.add_energies(row, pulls, weight, q)
-        self.bet(row, pull, weight * self.l1, weight * self.l2)
+        pull = old - y if replaces else weight * self.loss.slope(now[COIN], y)
+        l1 = 0.0 if replaces else weight * self.l1
+        l2 = 0.0 if replaces else weight * self.l2
+        self.bet(row, pull, l1, l2)
         scale = LEAST_SCALE * weight
         for k in range(SCALES):
-            steps[k] = scale * self.slope_after(now[k], y, slopes[k], scale * q[k])
+            step = self.slope_after(now[k], y, slopes[k], scale * q[k])
+            if replaces:
+                before = self.loss.slope(now[k], old)
+                step -= self.slope_after(now[k], old, before, scale * q[k])
+            steps[k] = scale * step
             scale *= 4.0
-        self.step(row, steps, slopes, weight * self.l1, weight * self.l2, True)
-
-    def correct(self, row, old, new):
-        """Replace a label that was learned by another one.
-
-        For losses A(p) - y p the two differ by the linear term (old - new) p, whatever the weights
-        are by now. Each expert takes the step that the new label asks for, less the one of the old
-        label, both at its current weights, so that corrections are as implicit as what they
-        correct; where steps are short that is the linear term. Energies take in what the new label
-        pulls, and at least half of the difference.
-        """
-        now: cython.double[6]
-        pulls: cython.double[4]
-        q: cython.double[4]
-        steps: cython.double[4]
-        if not cython.compiled:
-            now, pulls = [0.0] * EXPERTS, [0.0] * SCALES
-            q, steps = [0.0] * SCALES, [0.0] * SCALES
-        self.score(row, 0, now)
-        if self.labels.unit <= LEAST_UNIT:
-            return
-        for k in range(SCALES):
-            pulls[k] = max(fabs(self.loss.slope(now[k], new)), 0.5 * fabs(old - new))
-        pulls[0] = pulls[1]
-        self.add_energies(row, pulls, 1.0, q)
-        self.bet(row, old - new, 0.0, 0.0)
-        scale = LEAST_SCALE
-        for k in range(SCALES):
-            g, h = self.loss.slope(now[k], new), self.loss.slope(now[k], old)
-            after = self.slope_after(now[k], new, g, scale * q[k])
-            steps[k] = scale * (after - self.slope_after(now[k], old, h, scale * q[k]))
-            scale *= 4.0
-        self.step(row, steps, steps, 0.0, 0.0, False)
+        self.step(row, steps, slopes, l1, l2, not replaces)
 
     def slope_after(self, p, y, g, q):
         """Return the slope after a step of length q against g."""
@@ -646,37 +601,30 @@ class Experts(Component):
 
     # --- Provisional answers ---------------------------------------------------------------------
 
+    def begin_saving(self, everything):
+        """Keep what is not of coordinates, and all coordinates where everything may change."""
+        self.saved_live = self.live
+        if everything:
+            touched = self.touched()
+            self.reserve(0, 0, 2 * len(touched))
+            index: cython.longlong
+            for index in touched.tolist():
+                self.save_cell(index)
+        return 0
+
     def save(self, row):
-        """Keep the coordinates of a row as they are, and once what is not of coordinates."""
-        self.begin_saving(cython.cast(cython.longlong, row.count))
+        """Keep the coordinates of a row as they are."""
         start = cython.cast(cython.longlong, row.start)
-        for j in range(cython.cast(cython.longlong, row.count)):
-            entry = entry_at(self.entries, start + j)
-            self.save_cell(entry.index)
-        return 0
-
-    def save_all(self):
-        """Keep all coordinates as they are."""
-        index: cython.longlong
-        touched = self.touched()
-        self.begin_saving(len(touched))
-        for index in touched.tolist():
-            self.save_cell(index)
-        return 0
-
-    def begin_saving(self, count):
-        """Make room for so many coordinates; keep labels and mixture, if they are not yet."""
+        count = cython.cast(cython.longlong, row.count)
         if self.saved_count + count > self.saved_room:
             self.reserve(0, 0, 2 * (self.saved_count + count))
-        if not self.is_saved:
-            self.saved_labels.copy_from(self.labels)
-            self.saved_mixture.copy_from(self.mixture)
-            self.saved_live, self.is_saved = self.live, True
+        for j in range(count):
+            self.save_cell(entry_at(self.entries, start + j).index)
         return 0
 
     def save_cell(self, index):
         """Keep a coordinate as it is."""
-        place = entry_at(self.saved_places, self.saved_count)
+        place = entry_at(self.saved_at, self.saved_count)
         place.index = index
         self.saved_cells[self.saved_count] = self.cells[index]
         self.saved_count += 1
@@ -685,20 +633,17 @@ class Experts(Component):
         """Put back coordinates that were saved after so many others, the last one first."""
         while self.saved_count > mark:
             self.saved_count -= 1
-            place = entry_at(self.saved_places, self.saved_count)
+            place = entry_at(self.saved_at, self.saved_count)
             self.cells[place.index] = self.saved_cells[self.saved_count]
 
     def roll_back(self):
-        """Undo everything since the first ``save``."""
-        if self.is_saved:
-            self.restore_cells(0)
-            self.labels.copy_from(self.saved_labels)
-            self.mixture.copy_from(self.saved_mixture)
-            self.live, self.is_saved = self.saved_live, False
+        """Undo what was done to coordinates since ``begin_saving``."""
+        self.restore_cells(0)
+        self.live = self.saved_live
 
     def drop_saved(self):
         """Forget what was saved: the answers are committed."""
-        self.saved_count, self.is_saved = 0, False
+        self.saved_count = 0
 
     # --- What Python reads -----------------------------------------------------------------------
 
@@ -743,7 +688,7 @@ class Experts(Component):
         Component.restore(self, state)
         size = len(state["index"])
         self.reserve(0, 2 * size, 0)
-        self.table[...] = 0
+        self.clear_table()
         for name in CELL.names:
             self.table[name][state["touched"]] = state[name]
         for name in ENTRY.names:
@@ -798,21 +743,7 @@ def check_arrays(arrays, kind, size):
 # --- Coordinates ---------------------------------------------------------------------------------
 
 
-def are_scattered(first, last, count):
-    """Tell whether coordinates may be far apart, of which these are first and last.
-
-    Others are neighbours, one after the other: those are in the cache, or come by themselves.
-    """
-    return last - first >= count or first - last >= count
-
-
-@cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-def update_moments(
-    cell: cython.pointer(Coordinate), value: cython.double, moments: cython.p_double
-) -> cython.double:
+def update_moments(cell, value, moments):
     """Write mean and deviation with one more value; return its distance in deviations.
 
     One division does for 1 / n and 1 / T, and one root for the distance and the deviation.
@@ -834,23 +765,17 @@ def update_moments(
 def standardise(cell, value):
     """Return a value in standard units; mean and deviation take it in."""
     moments: cython.double[2]
-    either: cython.double[2]  # an index in place of a branch on random numbers
     if not cython.compiled:
-        moments, either = [0.0, 0.0], [0.0, 0.0]
-    either[1] = update_moments(cell, value, moments)
+        moments = [0.0, 0.0]
+    distance = update_moments(cell, value, moments)
     mean, deviation = moments[0], moments[1]
     cell.mean, cell.deviation = mean, deviation
     cell.seen = cython.cast(cython.uint, min(cell.seen, MOST - 1) + 1)
-    either[0] = 1.0 if mean != 0.0 else 0.0
-    varies: cython.bint = deviation > FLAT * fabs(mean)
-    return either[varies]
+    constant = 1.0 if mean != 0.0 else 0.0
+    return distance if deviation > FLAT * fabs(mean) else constant
 
 
-@cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-def as_single(x: cython.double) -> cython.double:
+def as_single(x):
     """Return a number as it is kept."""
     if cython.compiled:
         return cython.cast(cython.float, x)
@@ -864,26 +789,12 @@ def change_open(cell, sign, x):
     cell.open = min(max(cell.open + sign * grains, 0), MOST)
 
 
-@cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-def update_coin(
-    cell: cython.pointer(Coordinate),
-    z: cython.double,
-    l1: cython.double,
-    l2: cython.double,
-    unit: cython.double,
-) -> cython.void:
+def update_coin(cell, z, l1, l2, unit):
     """One round of the coin; where z = 0 nothing changes."""
     fraction: cython.double = cell.fraction
     wealth: cython.double = cell.wealth
     turnover: cython.double = cell.turnover
     stake: cython.double = cell.stake
-    parts: cython.double[2]  # two divisions in one
-    wholes: cython.double[2]
-    if not cython.compiled:
-        parts, wholes = [0.0, 0.0], [0.0, 0.0]
     w = fraction * wealth
     if l1 > 0.0 or l2 > 0.0:
         z += l2 * w + l1 * ((1.0 if w > 0.0 else 0.0) - (1.0 if w < 0.0 else 0.0))
@@ -898,11 +809,8 @@ def update_coin(
     stake = min(max(stake, size), LARGEST)
     turnover = min(turnover + size, LARGEST)
     cell.stake, cell.turnover = stake, turnover
-    parts[0], parts[1] = theta, won
-    wholes[0], wholes[1] = turnover + stake, stake
-    for k in range(2):
-        parts[k] = parts[k] / wholes[k]
-    cell.fraction, cell.wealth = parts[0], quarter + min(parts[1], MOST_WON * unit)
+    cell.fraction = theta / (turnover + stake)
+    cell.wealth = quarter + min(won / stake, MOST_WON * unit)
 
 
 def shrink(cell, rates, slopes, l1, l2):

@@ -11,6 +11,7 @@ cdef class Feedback(Component):
     cdef readonly Tickets tickets
     cdef readonly Chart chart
     cdef readonly double most_norm
+    cdef readonly bint explores
     cdef readonly object work_array
     cdef double* work
     cdef void open(self, long long entry) noexcept nogil
@@ -19,8 +20,7 @@ cdef class Feedback(Component):
     cdef bint is_excessive(self, long long entry, double* answer) except -1 nogil
     cdef void use(self, double* answer) noexcept nogil
 
-cdef class FirstOrder(Feedback):
-    pass
+cdef class FirstOrder(Feedback): pass
 
 cdef class Exploring(Feedback):
     cdef unsigned long long seed
@@ -49,14 +49,10 @@ cdef class Wrapper(Component):
     cdef double weight(self, long long ticket) noexcept nogil
     cdef double count_waiting(self, double weight, long long open_lags) noexcept nogil
 
-cdef class Patient(Wrapper):
+cdef class Skip(Wrapper):
     cdef public long long patience
 
-cdef class Skip(Patient):
-    pass
-
-cdef class Deadline(Patient):
-    pass
+cdef class Deadline(Skip): pass
 
 cdef class Coins(Wrapper):
     cdef long long most

@@ -1,3 +1,4 @@
+# cython: infer_types=True
 """Plays out of points, costs out of answers; wrappers: giving up on answers, and their weights.
 
 Directions of exploration are a function of seed and ticket, so an answer finds that of its play.
@@ -34,7 +35,7 @@ class Feedback(Component):
     def __init__(self, tickets: Tickets, chart: Chart):
         self.dim, self.tickets, self.chart = chart.dim, tickets, chart
         self.play_size = self.answer_size = chart.dim
-        self.columns, self.most_norm = 0, math.inf
+        self.columns, self.most_norm, self.explores = 0, math.inf, False
         self.work_array = np.zeros(self.dim)
         self.work = floats_at(self.work_array)
 
@@ -42,7 +43,7 @@ class Feedback(Component):
         """Note what the answer to a new ticket will need."""
 
     def play(self, ticket, z, x):
-        """Write the play of a ticket to x, z being the point of the base."""
+        """Write the play of a ticket to x, z being the point of the base, where it ``explores``."""
 
     def cost(self, entry, answer):
         """Return the cost vector of an answer in the chart; it may be the answer itself."""
@@ -64,9 +65,6 @@ class FirstOrder(Feedback):
         if lipschitz > 0.0:
             self.most_norm = lipschitz * ROUNDING
 
-    def play(self, ticket, z, x):
-        self.chart.to_user(z, x)
-
     def cost(self, entry, answer):
         return self.chart.scale_gradient(answer, self.work)
 
@@ -77,24 +75,23 @@ class Exploring(Feedback):
     def __init__(self, tickets: Tickets, chart: Chart, smoothing: Smoothing, seed: int):
         Feedback.__init__(self, tickets, chart)
         self.smoothing, self.seed, self.most_norm = smoothing, seed, -1.0
+        self.explores = True
         self.point_array = np.zeros(self.dim)
         self.point = floats_at(self.point_array)
 
     def explore(self, ticket, sign, z, x):
         """Write the play along the direction in ``work``, or against it."""
-        delta: cython.double = self.smoothing.radius(ticket + 1)
-        shrink: cython.double = 1.0 - delta / self.smoothing.inner_radius
-        i: cython.Py_ssize_t
+        delta = self.smoothing.radius(ticket + 1)
+        shrink = 1.0 - delta / self.smoothing.inner_radius
         for i in range(self.dim):
             self.point[i] = shrink * z[i] + sign * (delta * self.work[i])
         self.chart.to_user(self.point, x)
 
     def along(self, entry, value):
         """Return (k / delta_s) value u_s, with radius and direction of the ticket's own round."""
-        ticket: cython.longlong = self.tickets.number[entry]
+        ticket = self.tickets.number[entry]
         unit_vector(self.work, self.dim, 0, ticket, self.seed)
-        factor: cython.double = self.dim / self.smoothing.radius(ticket + 1) * value
-        i: cython.Py_ssize_t
+        factor = self.dim / self.smoothing.radius(ticket + 1) * value
         for i in range(self.dim):
             self.work[i] *= factor
         return self.work
@@ -108,21 +105,12 @@ class OnePoint(Exploring):
 
     FIELDS = {"values": VECTOR}
 
-    def __init__(
-        self,
-        tickets: Tickets,
-        chart: Chart,
-        smoothing: Smoothing,
-        seed: int,
-        magnitude: float,
-        has_baseline: bool,
-    ):
+    def __init__(self, tickets, chart, smoothing, seed, magnitude, has_baseline):
         Exploring.__init__(self, tickets, chart, smoothing, seed)
         self.magnitude, self.has_baseline = magnitude, has_baseline
         self.answer_size, self.columns, self.values = 1, int(has_baseline), 0.0
 
     def open(self, entry):
-        used: cython.longlong
         if self.has_baseline:
             used = self.tickets.arrived - self.tickets.skipped - self.tickets.cancelled
             self.tickets.record(entry)[0] = self.values / used if used > 0 else 0.0
@@ -132,7 +120,7 @@ class OnePoint(Exploring):
         self.explore(ticket, 1.0, z, x)
 
     def cost(self, entry, answer):
-        baseline: cython.double = self.tickets.record(entry)[0] if self.has_baseline else 0.0
+        baseline = self.tickets.record(entry)[0] if self.has_baseline else 0.0
         return self.along(entry, answer[0] - baseline)
 
     def is_excessive(self, entry, answer):
@@ -149,14 +137,7 @@ class TwoPoint(Exploring):
     Plays a pair, along the direction and against it.
     """
 
-    def __init__(
-        self,
-        tickets: Tickets,
-        chart: Chart,
-        smoothing: Smoothing,
-        seed: int,
-        lipschitz: float,
-    ):
+    def __init__(self, tickets, chart, smoothing, seed, lipschitz):
         Exploring.__init__(self, tickets, chart, smoothing, seed)
         self.play_size, self.answer_size, self.lipschitz = 2 * self.dim, 2, lipschitz
 
@@ -170,10 +151,10 @@ class TwoPoint(Exploring):
 
     def is_excessive(self, entry, answer):
         """|v_1 - v_2| > 2 G delta, with room for the rounding of the two values."""
-        ticket: cython.longlong = self.tickets.number[entry]
-        allowed: cython.double = 2.0 * self.lipschitz * self.smoothing.radius(ticket + 1) * ROUNDING
-        rounding: cython.double = (ROUNDING - 1.0) * (fabs(answer[0]) + fabs(answer[1]))
-        apart: cython.double = fabs(answer[0] - answer[1])
+        ticket = self.tickets.number[entry]
+        allowed = 2.0 * self.lipschitz * self.smoothing.radius(ticket + 1) * ROUNDING
+        rounding = (ROUNDING - 1.0) * (fabs(answer[0]) + fabs(answer[1]))
+        apart = fabs(answer[0] - answer[1])
         return self.lipschitz > 0.0 and apart > allowed + rounding
 
 
@@ -223,33 +204,11 @@ class Wrapper(Component):
         """Demand that own fields and those of the tickets fit together."""
 
 
-class Patient(Wrapper):
-    """Gives up on tickets of an age above sqrt(patience); ages fall with tickets."""
+class Skip(Wrapper):
+    """Gives up on tickets of an age above sqrt(patience); ages fall with tickets.
 
-    def overdue(self):
-        """Return the entry of the oldest ticket if t - s > sqrt(patience).
-
-        Patience never falls, so nothing can be overdue before round s + sqrt(patience), s being the
-        oldest open ticket now.
-        """
-        oldest: cython.longlong = self.tickets.advance_head()
-        age: cython.longlong = self.tickets.rounds - oldest
-        if age * age > self.patience:
-            return self.tickets.head
-        root: cython.double = sqrt(self.patience)
-        self.calm = oldest + cython.cast(cython.longlong, root) - 1  # 1 less: the root is rounded
-        return -1
-
-    def verify_ages(self, state, patience):
-        """Demand that no open ticket is overdue; ``state`` is that of the tickets."""
-        is_open = state["seen"] >= 0
-        if is_open.any():
-            age = state["rounds"] - 1 - int(state["number"][np.argmax(is_open)])
-            demand(age * age <= patience, "open tickets that are overdue")
-
-
-class Skip(Patient):
-    """Patience is D_t, the sum of the open counts so far (S_skip, Algorithm 3; Theorem 6.1)."""
+    Patience is D_t, the sum of the open counts so far (S_skip, Algorithm 3; Theorem 6.1).
+    """
 
     FIELDS = {"patience": SUM}
 
@@ -260,22 +219,40 @@ class Skip(Patient):
     def begin_round(self):
         self.patience += self.tickets.rounds - self.tickets.arrived
 
+    def overdue(self):
+        """Return the entry of the oldest ticket if t - s > sqrt(patience).
+
+        Patience never falls, so nothing can be overdue before round s + sqrt(patience), s being the
+        oldest open ticket now.
+        """
+        oldest = self.tickets.advance_head()
+        age = self.tickets.rounds - oldest
+        if age * age > self.patience:
+            return self.tickets.head
+        root = cython.cast(cython.longlong, sqrt(self.patience))
+        self.calm = oldest + root - 1  # 1 less: the root is rounded
+        return -1
+
     def verify_with(self, own, tickets):
-        """Demand that the sum is possible."""
-        demand(own["patience"] <= tickets["rounds"] ** 2, "patience")
-        self.verify_ages(tickets, own["patience"])
+        """Demand that the sum is possible, and that no open ticket is overdue."""
+        patience, is_open = own.get("patience", self.patience), tickets["seen"] >= 0
+        demand("patience" not in own or patience <= tickets["rounds"] ** 2, "patience")
+        if is_open.any():
+            age = tickets["rounds"] - 1 - int(tickets["number"][np.argmax(is_open)])
+            demand(age * age <= patience, "open tickets that are overdue")
 
 
-class Deadline(Patient):
+class Deadline(Skip):
     """Patience is the square of a fixed number of predictions."""
 
-    def __init__(self, tickets: Tickets, rounds: int, forget=None):
-        Wrapper.__init__(self, tickets, forget)
-        self.gives_up, self.patience = True, rounds * rounds
+    FIELDS: dict = {}
 
-    def verify_with(self, own, tickets):
-        """Demand that all open tickets are young enough."""
-        self.verify_ages(tickets, self.patience)
+    def __init__(self, tickets: Tickets, rounds: int, forget=None):
+        Skip.__init__(self, tickets, forget)
+        self.patience = rounds * rounds
+
+    def begin_round(self):
+        """Count nothing."""
 
 
 class Coins(Wrapper):
@@ -290,11 +267,8 @@ class Coins(Wrapper):
         self.weighs, self.most, self.chance, self.seed = True, most, chance, seed
 
     def admits(self, entry):
-        if self.tickets.rounds - self.tickets.arrived > self.most:
-            return False
-        if self.chance >= 1.0:
-            return True
-        return uniform(STREAM, self.tickets.number[entry], self.seed) <= self.chance
+        has_room: cython.bint = self.tickets.rounds - self.tickets.arrived <= self.most
+        return has_room and uniform(STREAM, self.tickets.number[entry], self.seed) <= self.chance
 
     def weight(self, ticket):
         return 1.0 / self.chance
@@ -326,20 +300,19 @@ class Thinning(Wrapper):
 
     def drawn(self, entry):
         """Return U of the ticket of an entry."""
-        record: cython.p_double = self.tickets.record(entry)
+        record = self.tickets.record(entry)
         if record[self.column] == 0.0:
             record[self.column] = uniform(STREAM, self.tickets.number[entry], self.seed)
         return record[self.column]
 
     def look_ahead(self):
         """Set B for the time until the next thinning."""
-        until: cython.double = self.tickets.rounds + self.gap
-        ahead: cython.double = self.ahead if self.ahead > 1.0 else 1.0
+        until = self.tickets.rounds + self.gap
         if until > self.ahead:
-            while ahead < until:
-                ahead *= 2.0
-            self.ahead = ahead
-            self.chance = (0.5 * self.most - self.gap + 1.0) / (1.0 + ln(ahead))
+            self.ahead = max(1.0, self.ahead)
+            while self.ahead < until:
+                self.ahead *= 2.0
+            self.chance = (0.5 * self.most - self.gap + 1.0) / (1.0 + ln(self.ahead))
 
     def overdue(self):
         """Return the entry to lose next in the thinning before this prediction, or -1.
@@ -347,10 +320,9 @@ class Thinning(Wrapper):
         Entries stand in the order of tickets, so those that weigh more than 1 come first, and the
         others are not looked at.
         """
-        t: cython.longlong = self.tickets.rounds
-        since: cython.longlong = t & (self.gap - 1)
-        entry: cython.longlong = self.next_entry
-        age: cython.double
+        t = self.tickets.rounds
+        since = t & (self.gap - 1)
+        entry = self.next_entry
         if since != 0:
             self.calm = t - since + self.gap
             return -1
@@ -387,18 +359,16 @@ class Thinning(Wrapper):
         return True
 
     def weight(self, ticket):
-        newest: cython.longlong = self.tickets.rounds - 1
-        age: cython.double = newest - ticket + 1
+        newest = self.tickets.rounds - 1
+        age = newest - ticket + 1
         if age <= self.chance:
             return 1.0
         newest -= newest & (self.gap - 1)
-        age = (newest - ticket if newest > ticket else 0) + 1
-        age /= self.chance
-        return age if age > 1.0 else 1.0
+        return max(1.0, (max(newest - ticket, 0) + 1) / self.chance)
 
     def count_waiting(self, weight, open_lags):
         self.extra -= weight - 1.0
-        return open_lags + (self.extra if self.extra > 0.0 else 0.0)  # rounding must not lower it
+        return open_lags + max(0.0, self.extra)  # rounding must not lower it
 
     def verify_with(self, own, tickets):
         """Demand that weights are those of the tracked tickets."""

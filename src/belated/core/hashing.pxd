@@ -6,7 +6,9 @@ from belated.core.numerics cimport floats_at, ints_at
 
 cdef unsigned long long M64, P1, P2, P3, P4, P5
 cdef str BETWEEN, AND
-cdef Py_ssize_t MOST_CACHED, LONGEST_CACHED
+cdef Py_ssize_t MOST_CACHED, LONGEST_CACHED, MOST_NAMES
+
+cdef unsigned char* bytes_at(object array) noexcept
 
 cdef unsigned long long rotate(unsigned long long x, int k) noexcept nogil
 cdef unsigned long long read(const unsigned char* data, Py_ssize_t i, Py_ssize_t size) noexcept nogil
@@ -16,15 +18,18 @@ cpdef unsigned long long xxh64(bytes data)
 
 cdef unsigned long long hash_text(str text) except? 0
 cpdef str to_text(object text)
-cpdef double to_number(object name, object value) except? -1.0
+cdef object to_plain(object name, object value)
+cdef str text_of(tuple parts)
 
 cdef class Hasher:
     cdef readonly long long bits
     cdef readonly tuple interactions
     cdef readonly object columns, indices, values
     cdef readonly list cached
+    cdef readonly dict names
     cdef unsigned long long mask
-    cdef object cached_array
+    cdef object cached_array, known_array
+    cdef unsigned char* known_at
     cdef long long* cached_at
     cdef long long* index_at
     cdef double* value_at
@@ -32,5 +37,6 @@ cdef class Hasher:
 
     cdef int make_room(self, Py_ssize_t room) except -1
     cdef Py_ssize_t fill(self, object features) except -1
+    cdef object remember(self, long long index, str text)
     cdef long long look_up(self, object name, Py_ssize_t place) except -1
     cdef Py_ssize_t write_interaction(self, tuple group, dict features, Py_ssize_t count) except -1

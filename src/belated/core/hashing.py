@@ -7,7 +7,6 @@ XXH64 is a published hash (https://xxhash.com); the seed is 0. ``Hasher`` turns 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from numbers import Real
 from typing import Any
 
 import cython
@@ -15,9 +14,23 @@ import numpy as np
 
 from belated.arrays import Floats, Ints
 from belated.errors import BadFeatures
+from belated.scalars import plain
 
-if not cython.compiled:
+if cython.compiled:
+    from cython.cimports import numpy as cnp
+
+    cnp.import_array()
+else:
     from belated.core.numerics import floats_at, ints_at
+
+
+def bytes_at(array):
+    """Return where the bytes of an array without gaps stand."""
+    if cython.compiled:
+        return cython.cast(cython.p_uchar, cnp.PyArray_DATA(cython.cast(cnp.ndarray, array)))
+    else:
+        return memoryview(array)
+
 
 # --- XXH64 ---------------------------------------------------------------------------------------
 
@@ -89,7 +102,7 @@ BETWEEN = "\x1f"  # stands between a name and its string (the ASCII unit separat
 AND = "\x1e"  # stands between the parts of an interaction (the ASCII record separator)
 MOST_CACHED = 4096  # names
 LONGEST_CACHED = 256  # characters of a cached name
-NUMBERS = (float, int, np.floating, np.integer, np.bool_, Real)
+MOST_NAMES = 65_536  # names that a hasher remembers
 
 
 def hash_text(text):
@@ -100,19 +113,34 @@ def hash_text(text):
     return hash_bytes(data, len(data))
 
 
+def text_of(parts):
+    """Return the text that is hashed for a name, a name with a string, or several such parts."""
+    texts = [part if isinstance(part, str) else part[0] + BETWEEN + part[1] for part in parts]
+    return AND.join(texts)
+
+
+def parts_of(text: str) -> list[tuple[str, ...]]:
+    """Return the parts of a text that was hashed: names, and names with their strings."""
+    return [tuple(part.split(BETWEEN, 1)) for part in text.split(AND)]
+
+
 def to_text(text):
     """Return a string without the type that is derived from str."""
     return text if type(text) is str else str.__str__(str(text))
 
 
-def to_number(name: object, value: object) -> float:
-    """Return the number that a feature is, or refuse it."""
-    if isinstance(value, NUMBERS):
+def to_plain(name, value):
+    """Return a value of a row as a float or a string, None where it is missing, or refuse it."""
+    if type(value) is int:
         try:
             return float(value)
         except OverflowError:
             raise BadFeatures(f"features: {name!r} is too large, got {value!r}") from None
-    raise BadFeatures(f"features: {name!r} must be a number, a string or None, got {value!r}")
+    try:
+        return plain(value)
+    except (TypeError, OverflowError) as error:
+        why = f"is too large, got {value!r}" if isinstance(error, OverflowError) else error
+        raise BadFeatures(f"features: {name!r} {why}") from None
 
 
 class Hasher:
@@ -121,7 +149,8 @@ class Hasher:
     A row stands at the start of ``indices`` and ``values`` until the next one. Names are cached by
     their place in the row, since most rows have the same names in the same order. The cache has a
     bound, and is no part of a snapshot. With ``columns``, rows are cells of a log, which become
-    features first.
+    features first. ``names`` has the text that was hashed first to each coordinate, for a bounded
+    number of them; it is no part of a snapshot either.
     """
 
     def __init__(self, bits: object, interactions: object, columns: object):
@@ -130,6 +159,9 @@ class Hasher:
         self.cached = []
         self.cached_array = np.zeros(MOST_CACHED, dtype=np.int64)
         self.cached_at = ints_at(self.cached_array)
+        self.names = {}
+        self.known_array = np.zeros(1 << bits, dtype=np.uint8)  # where there are names
+        self.known_at = bytes_at(self.known_array)
         self.make_room(64)
 
     def make_room(self, room):
@@ -139,8 +171,21 @@ class Hasher:
 
     def coordinate(self, *parts: str | tuple[str, str]) -> int:
         """Return the coordinate of a name, of a name with a string, or of several such parts."""
-        texts = [part if isinstance(part, str) else part[0] + BETWEEN + part[1] for part in parts]
-        return hash_text(AND.join(texts)) & self.mask
+        return hash_text(text_of(parts)) & self.mask
+
+    def remembered(self, *parts: str | tuple[str, str]) -> int:
+        """Return the coordinate of what stands in a row, and remember its name."""
+        text = text_of(parts)
+        index: cython.longlong = hash_text(text) & self.mask
+        if not self.known_at[index]:
+            self.remember(index, text)
+        return index
+
+    def remember(self, index, text):
+        """Remember what was hashed first to a coordinate, while there is room for names."""
+        if len(self.names) < MOST_NAMES and len(text) <= LONGEST_CACHED:
+            self.names[index] = text
+            self.known_at[index] = 1
 
     def named(self, features: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the features of a row, which may be the cells of a log."""
@@ -177,6 +222,7 @@ class Hasher:
         cached: list = self.cached
         count: cython.Py_ssize_t = 0
         place: cython.Py_ssize_t = 0
+        number: cython.double
         for name, value in row.items():
             if place == size:
                 raise RuntimeError("features: the dict has changed while it was read")
@@ -185,15 +231,23 @@ class Hasher:
             else:
                 index = self.look_up(name, place)
             place += 1
+            if type(value) is not float and type(value) is not str:
+                value = to_plain(name, value)
             if type(value) is float:
-                self.value_at[count] = value
-            elif isinstance(value, str):
-                index = hash_text(f"{to_text(name)}{BETWEEN}{to_text(value)}") & self.mask
-                self.value_at[count] = 1.0
+                number = value
+                if number != number:
+                    continue
+                self.value_at[count] = number
+                if not self.known_at[index]:
+                    self.remember(index, to_text(name))
             elif value is None:
                 continue
             else:
-                self.value_at[count] = to_number(name, value)
+                text = f"{to_text(name)}{BETWEEN}{value}"
+                index = hash_text(text) & self.mask
+                self.value_at[count] = 1.0
+                if not self.known_at[index]:
+                    self.remember(index, text)
             self.index_at[count] = index
             count += 1
         for group in self.interactions:
@@ -219,13 +273,17 @@ class Hasher:
         product = 1.0
         texts = []
         for name in group:
-            value = features.get(name)
+            value = to_plain(name, features.get(name))
             if value is None:
                 return 0
-            if isinstance(value, str):
-                texts.append(name + BETWEEN + to_text(value))
+            if type(value) is str:
+                texts.append(name + BETWEEN + value)
             else:
-                product *= to_number(name, value)
+                product *= value
                 texts.append(name)
-        self.index_at[count], self.value_at[count] = hash_text(AND.join(texts)) & self.mask, product
+        text = AND.join(texts)
+        index = hash_text(text) & self.mask
+        if not self.known_at[index]:
+            self.remember(index, text)
+        self.index_at[count], self.value_at[count] = index, product
         return 1

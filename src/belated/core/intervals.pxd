@@ -5,29 +5,22 @@ from belated.core.component cimport Component
 from belated.core.label_losses cimport HUGE_LABEL
 from belated.core.linear cimport LinearModel
 from belated.core.numerics cimport floats_at, ints_at
+from belated.core.online cimport Online
 from belated.core.tickets cimport USED
 
 cdef class Threshold(Component):
     cdef readonly double alpha
     cdef public long long arrived, missed, unbounded, most_open
     cdef public double total, largest, top
-    cdef readonly object floors
-    cdef readonly dict sizes
+    cdef readonly object floors, sizes
     cdef double* floor
+    cdef long long* of_size
 
     cdef double step_size(self) noexcept
     cdef double clipped(self, double forecast) noexcept
-    cdef int block(self) noexcept
     cpdef double peek(self, double forecast) noexcept
     cpdef double issue(self, double forecast) noexcept
     cpdef int learn(self, double issued, double score, long long waiting, bint is_missed) except -1
-
-cdef class Window(Component):
-    cdef public long long inside, worst
-    cdef readonly object flags
-    cdef long long* flag
-
-    cpdef int add(self, long long number, bint is_missed) noexcept
 
 cdef class Issued:
     cdef readonly long long score_ticket
@@ -35,7 +28,6 @@ cdef class Issued:
 
 cdef class Coverage(Component):
     cdef readonly Threshold threshold
-    cdef readonly Window window
     cdef public dict issued
     cdef readonly double least
     cdef public long long rounds, late, tidy_at
@@ -45,9 +37,12 @@ cdef class Coverage(Component):
     cdef double high(self, double value, double threshold) noexcept
     cpdef int judge(self, Issued issued, double label, bint is_late) except -1
 
-cdef class Intervals:
+cdef class Intervals(Online):
     cdef readonly LinearModel _model, _score_model
     cdef readonly Coverage _coverage
 
+    cdef object _issue(self, object who, object row, double now, double span)
+    cdef object _issue_row(self, object who, object sparse, long long i, double now, double span)
+    cdef int _judge(self, long long number, double y) except -1
     cdef int _tidy(self) except -1
     cdef int _close_score(self, Issued issued) except -1

@@ -8,15 +8,15 @@ the events, which change both models and the coverage together.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import cython
 import numpy as np
 
-from belated.core.component import COUNT, LARGE_VECTOR, demand
+from belated.core.component import COUNT, LARGE_VECTOR, columns_of, demand, take_columns
 from belated.core.component import Range as Allowed
-from belated.core.learner import busy
-from belated.core.linear import number_of
+from belated.core.online import number_of
+from belated.tables import fields_html
 
 if not cython.compiled:
     from math import fabs, frexp, ldexp
@@ -26,15 +26,17 @@ if not cython.compiled:
     from belated.core.component import Component
     from belated.core.label_losses import HUGE_LABEL
     from belated.core.numerics import floats_at, ints_at
+    from belated.core.online import Online
     from belated.core.tickets import USED
 
-LENGTH = 1000
-"""Arrivals of a window."""
-WINDOW = cython.declare(cython.longlong, LENGTH)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
 PACE = cython.declare(cython.longlong, 64)  # open tickets up to which the step is that of no delay
 FEW = cython.declare(cython.longlong, 64)  # tickets that are kept before closed ones are removed
 BLOCKS = 49  # as many as numbers of arrivals have bits
-MOST_SIZE = 1 << 13
+SIZES = 1024  # four to every power of two, from 2^-181 to 2^75
 NOT_NEGATIVE = Allowed(0.0, LARGE_VECTOR)
 
 
@@ -46,14 +48,15 @@ class Limits(NamedTuple):
 
 
 def size_of(score: cython.double):
-    """Return the size of a positive score: four to every power of two."""
+    """Return the size of a positive score; smaller ones have the least, larger ones the largest."""
     exponent: cython.int = 0
     fraction: cython.double
     if cython.compiled:
         fraction = frexp(score, cython.address(exponent))
     else:
         fraction, exponent = frexp(score)
-    return 4 * exponent + cython.cast(cython.int, 8.0 * fraction) - 4
+    size = 4 * exponent + cython.cast(cython.int, 8.0 * fraction) + 716
+    return min(max(size, 0), SIZES - 1)
 
 
 def limit_of(size: cython.int):
@@ -62,7 +65,7 @@ def limit_of(size: cython.int):
     >>> limit_of(size_of(5.0)), limit_of(size_of(5.99)), limit_of(size_of(6.0))
     (6.0, 6.0, 7.0)
     """
-    return ldexp(((size & 3) + 5) / 8.0, size >> 2)
+    return INFINITY if size == SIZES - 1 else ldexp(((size & 3) + 5) / 8.0, (size >> 2) - 180)
 
 
 class Threshold(Component):
@@ -102,6 +105,7 @@ class Threshold(Component):
         **dict.fromkeys(("arrived", "missed", "unbounded", "most_open"), COUNT),
         **dict.fromkeys(("total", "largest", "top"), NOT_NEGATIVE),
         "floors": Allowed(0.0, float("inf")),
+        "sizes": COUNT,
     }
 
     def __init__(self, alpha):
@@ -113,7 +117,9 @@ class Threshold(Component):
         # Block j: the least step while n is from 2^j to 2^(j+1) - 1.
         self.floors = np.full(BLOCKS, np.inf)
         self.floor = floats_at(self.floors)
-        self.sizes = {}  # how many positive scores, of those that are counted, were of a size
+        # How many positive scores, of those that are counted, were of a size.
+        self.sizes = np.zeros(SIZES, np.int64)
+        self.of_size = ints_at(self.sizes)
 
     @property
     def heard(self):
@@ -166,24 +172,16 @@ class Threshold(Component):
             self.arrived += 1
             self.missed += is_missed
             if score > 0.0:
-                size = size_of(score)
-                self.sizes[size] = self.sizes.get(size, 0) + 1
+                self.of_size[size_of(score)] += 1
         self.total += score
         self.largest = max(self.largest, score)
         self.most_open = max(self.most_open, waiting)
         if self.arrived > 0:  # steps before the first arrival are none of the theorem's
-            block = self.block()
+            block: cython.int = 0
+            while self.arrived >> (block + 1) > 0:
+                block += 1
             self.floor[block] = min(self.floor[block], self.step_size())
         return 0
-
-    def block(self):
-        """Return j, where n is from 2^j to 2^(j+1) - 1."""
-        block: cython.int = 0
-        n = self.arrived
-        while n > 1:
-            n >>= 1
-            block += 1
-        return block
 
     def limits(self):
         """Return what the theorem says of D; at least that there are no more misses than arrivals.
@@ -216,74 +214,23 @@ class Threshold(Component):
     def tails(self):
         """Return levels, and how many scores may be above each."""
         tails, above = [], 0
-        for size in sorted(self.sizes, reverse=True):
+        for size in np.flatnonzero(self.sizes)[::-1].tolist():
             tails.append((min(limit_of(size), self.largest), above))
-            above += self.sizes[size]
+            above += int(self.sizes[size])
         return [*tails, (0.0, above)]
 
-    def state(self):
-        """Return counters, and sizes with their counts."""
-        sizes = np.array(sorted(self.sizes.items()), dtype=np.int64).reshape(-1, 2)
-        return {**Component.state(self), "sizes": sizes}
-
-    def restore(self, state):
-        """Take the state."""
-        Component.restore(self, state)
-        self.sizes = dict(state["sizes"].tolist())
-
-    def check(self, state):
-        """Demand that sizes are some, then the rest."""
-        sizes = state.get("sizes")
-        fits = isinstance(sizes, np.ndarray) and sizes.ndim == 2 and sizes.shape[1] == 2
-        demand(fits and sizes.dtype == np.int64, "sizes of scores")
-        fits = (sizes[:, 0] > -MOST_SIZE) & (sizes[:, 0] < MOST_SIZE)
-        demand(ascends(sizes[:, 0]) and fits.all(), "sizes of scores")
-        demand(((sizes[:, 1] > 0) & (sizes[:, 1] <= COUNT.most)).all(), "sizes of scores")
-        Component.check(self, {name: state[name] for name in state if name != "sizes"})
-        heard, has_sizes = state["arrived"] + state["unbounded"], len(sizes) > 0
-        has_scores = state["total"] > 0.0
+    def verify(self, state):
+        heard, sizes = state["arrived"] + state["unbounded"], state["sizes"]
+        has_scores, has_sizes = state["total"] > 0.0, bool(sizes.any())
         demand(state["missed"] <= state["arrived"], "misses")
         demand((state["most_open"] > 0) == (heard > 0), "open tickets")
-        demand(sizes[:, 1].sum() <= state["arrived"], "sizes of scores")
+        demand(sizes.sum() <= state["arrived"], "sizes of scores")
         demand(has_sizes <= has_scores == (state["largest"] > 0.0), "scores")
         demand(state["unbounded"] > 0 or has_sizes == has_scores, "scores")
         demand(state["top"] <= state["largest"] <= state["total"], "scores")
         used = state["arrived"].bit_length()
         demand((state["floors"][:used] <= LARGE_VECTOR).all(), "steps")
         demand((state["floors"][used:] == np.inf).all(), "steps")
-
-
-class Window(Component):
-    """Counts the misses of every ``LENGTH`` arrivals in a row.
-
-    >>> window = Window()
-    >>> for n in range(1500):
-    ...     status = window.add(n, n >= 1400)
-    >>> window.worst
-    100
-    """
-
-    FIELDS = {
-        "flags": Allowed(0, 1, int),  # whether arrival n was a miss, at n modulo the length
-        **dict.fromkeys(("inside", "worst"), Allowed(0, LENGTH, int)),  # the most in a whole window
-    }
-
-    def __init__(self):
-        self.flags = np.zeros(LENGTH, dtype=np.int64)
-        self.flag = ints_at(self.flags)
-        self.inside = self.worst = 0
-
-    def add(self, number, is_missed):
-        """Take in arrival ``number``, counted from 0."""
-        place = number % WINDOW
-        self.inside += is_missed - self.flag[place]
-        self.flag[place] = is_missed
-        if number >= WINDOW - 1 and self.inside > self.worst:
-            self.worst = self.inside
-        return 0
-
-    def verify(self, state):
-        demand(state["inside"] == state["flags"].sum(), "misses")
 
 
 class Issued:
@@ -306,16 +253,19 @@ class Coverage(Component):
         **dict.fromkeys(("rounds", "late", "tidy_at"), COUNT),
         "widths": NOT_NEGATIVE,
     }
-    TABLE = ("tickets", "score_tickets", "values", "thresholds")
+    COLUMNS = {
+        **dict.fromkeys(("tickets", "score_tickets"), np.int64),
+        **dict.fromkeys(("values", "thresholds"), np.float64),
+    }
 
     def __init__(self, alpha, least):
-        self.threshold, self.window, self.least = Threshold(alpha), Window(), least
+        self.threshold, self.least = Threshold(alpha), least
         self.issued, self.tidy_at = {}, FEW
         self.rounds = self.late = 0
         self.widths = 0.0
 
     def parts(self):
-        return {"threshold": self.threshold, "window": self.window}
+        return {"threshold": self.threshold}
 
     def low(self, value, threshold):
         """Return the lower end of an interval; below the least of all labels there is none."""
@@ -337,51 +287,33 @@ class Coverage(Component):
         self.late += is_late
         if threshold < INFINITY:  # else it says nothing
             self.widths += 0.5 * (high - low)
-            self.window.add(self.threshold.arrived, is_missed)
         return self.threshold.learn(threshold, score, len(self.issued), is_missed)
 
     def state(self):
         """Return counters, and the table of tickets in their order."""
-        rows = sorted(self.issued.items())
-        pairs = np.array([(t, i.score_ticket) for t, i in rows], np.int64).reshape(-1, 2)
-        numbers = np.array([(i.value, i.threshold) for _, i in rows], np.float64).reshape(-1, 2)
-        columns = (*pairs.T.copy(), *numbers.T.copy())
-        return {**Component.state(self), **dict(zip(self.TABLE, columns, strict=True))}
+        rows = [(t, i.score_ticket, i.value, i.threshold) for t, i in sorted(self.issued.items())]
+        return {**Component.state(self), **columns_of(self.COLUMNS, rows)}
 
     def restore(self, state):
         """Take counters and table."""
         Component.restore(self, state)
-        columns = [state[name].tolist() for name in self.TABLE]
-        rows = zip(*columns, strict=True)
+        rows = zip(*(state[name].tolist() for name in self.COLUMNS), strict=True)
         self.issued = {ticket: Issued(*numbers) for ticket, *numbers in rows}
 
     def check(self, state):
         """Demand that the table can be one, then that counters agree with it."""
-        columns = [state.get(name) for name in self.TABLE]
-        for column, kind in zip(columns, (np.int64, np.int64, np.float64, np.float64), strict=True):
-            fits = isinstance(column, np.ndarray) and column.dtype == kind and column.ndim == 1
-            demand(fits and column.shape == columns[0].shape, "the table")
-        tickets, score_tickets, values, thresholds = columns
-        demand(ascends(tickets) and (tickets >= 0).all() and (score_tickets >= 0).all(), "tickets")
+        rest = dict(state)
+        tickets, score_tickets, values, thresholds = take_columns(rest, self.COLUMNS)
+        Component.check(self, rest)
+        demand((np.diff(tickets) > 0).all() and (tickets >= 0).all(), "tickets")
+        demand((score_tickets >= 0).all(), "tickets")
         demand(np.unique(score_tickets).size == tickets.size, "tickets")
-        demand((np.abs(values) <= LARGE_VECTOR).all(), "values")
-        known = thresholds[thresholds != np.inf]
-        demand((np.abs(known) <= LARGE_VECTOR).all(), "thresholds")
-        Component.check(self, {name: state[name] for name in state if name not in self.TABLE})
-        arrived, rounds = state["threshold.arrived"], state["rounds"]
-        heard = arrived + state["threshold.unbounded"]
-        flags, worst = state["window.flags"], state["window.worst"]
+        known = np.append(values, thresholds[thresholds != np.inf])
+        demand((np.abs(known) <= LARGE_VECTOR).all(), "values")
+        rounds, heard = state["rounds"], state["threshold.arrived"] + state["threshold.unbounded"]
         demand(heard + tickets.size <= rounds and state["late"] <= heard, "counts")
         demand(state["threshold.most_open"] <= rounds, "open tickets")
-        demand(state["window.inside"] <= state["threshold.missed"], "misses")
-        demand(not flags[arrived:].any(), "misses")
-        demand(worst >= state["window.inside"] if arrived >= LENGTH else worst == 0, "misses")
         demand(state["tidy_at"] >= FEW and tickets.size <= state["tidy_at"], "tickets")
-
-
-def ascends(column):
-    """Tell whether numbers rise."""
-    return bool((np.diff(column) > 0).all())
 
 
 # --- Public methods ------------------------------------------------------------------------------
@@ -401,6 +333,10 @@ class Interval(NamedTuple):
     Before the first label nothing is known of that, and they are infinite.
     """
 
+    def _repr_html_(self) -> str:
+        """Return a table for notebooks."""
+        return fields_html(self)
+
 
 class Range(NamedTuple):
     """What ``peek`` returns: an interval without a ticket."""
@@ -409,64 +345,76 @@ class Range(NamedTuple):
     low: float
     high: float
 
+    def _repr_html_(self) -> str:
+        """Return a table for notebooks."""
+        return fields_html(self)
+
+
+class Bands(NamedTuple):
+    """What ``predict_many`` returns."""
+
+    tickets: NDArray[np.int64]
+    values: NDArray[np.float64]
+    lows: NDArray[np.float64]
+    highs: NDArray[np.float64]
+
+
+class Ranges(NamedTuple):
+    """What ``peek_many`` and ``replay`` return: intervals without tickets."""
+
+    values: NDArray[np.float64]
+    lows: NDArray[np.float64]
+    highs: NDArray[np.float64]
+
 
 _new_tuple = tuple.__new__  # a named tuple made from a tuple takes half the time
 _Interval = Interval
 
 
-class Intervals:
+class Intervals(Online):
     """The events of intervals; ``models.intervals`` adds settings, reports and snapshots."""
 
-    # The flag is that of the model: calls on either are refused while it is not ready.
+    # The guard is that of the model: calls on either are refused while it is down.
     __slots__ = ("_coverage", "_model", "_score_model")
 
-    def _begin(self, model, score_model, coverage):
-        """Take the model, that of the scores, and what was counted."""
+    CANNOT = {"seed": "Intervals draw nothing at random, so they have no seed"}
+
+    def _begin(self, settings, model, score_model, coverage):
+        """Take settings, the model, that of the scores, and what was counted."""
         self._model, self._score_model, self._coverage = model, score_model, coverage
+        self._connect(settings, coverage, model._keys, model._guard)
 
-    def ticket(self, name):
-        """Return the ticket that a key stands for; a ticket stands for itself."""
-        return self._model.ticket(name)
-
-    def is_open(self, ticket):
-        """Tell whether a ticket, or that of a key, still waits for its label."""
-        return self._model.is_open(ticket)
-
-    def predict(self, features, *, key=None, at=None):
-        """Return the next ticket, a prediction, and the interval around it.
-
-        Arguments and errors are those of ``LinearModel.predict``.
-        """
-        model, scores, coverage = self._model, self._score_model, self._coverage
-        if not model._is_ready:
-            raise busy("predict")
+    def _open(self, who, row, key, at, deadline):
+        model = self._model
         now, span, kind = NAN, NAN, 0
-        model._is_ready = False
-        try:
-            if key is not None:
-                key = model._checked_key(key)
-            if at is not None or model._linear.has_deadlines:
-                now, span, kind = model._time(at, None, "predict")
-            count = model._read_row(features)
-            scores._indices, scores._values = model._indices, model._values
-            if not scores._linear.has_room(count):  # so that only the first can be refused
-                scores._linear.grow(count)
-            ticket = model._issue(count, now, span)
-            if ticket < 0:
-                raise model._refused_row(features, count, "predict")
-            score_ticket = scores._issue(count, NAN, NAN)
-            model._linear.note_time(kind)
-            if key is not None:
-                model._names.assign(key, ticket)
-            value, threshold = model._linear.value, coverage.threshold.issue(scores._linear.value)
-            coverage.issued[ticket] = Issued(score_ticket, value, threshold)
-            coverage.rounds += 1
-            if len(coverage.issued) > coverage.tidy_at:
-                self._tidy()
-            low, high = coverage.low(value, threshold), coverage.high(value, threshold)
-            return _new_tuple(_Interval, (ticket, value, low, high))
-        finally:
-            model._is_ready = True
+        if key is not None:
+            key = self._keys.check(key)
+        if at is not None or deadline is not None or model._linear.has_deadlines:
+            now, span, kind = self._times.issued(at, deadline, who)
+        made = self._issue(who, row, now, span)
+        model._linear.note_time(kind)
+        if key is not None:
+            self._keys.assign(key, made[0])
+        return made
+
+    def _issue(self, who, row, now, span):
+        """Open a ticket of both models, and return its interval."""
+        model, scores, coverage = self._model, self._score_model, self._coverage
+        count = model._read_row(row)
+        scores._indices, scores._values = model._indices, model._values
+        if not scores._linear.has_room(count):  # so that only the first can be refused
+            scores._linear.grow(count)
+        ticket = model._issue(count, now, span)
+        if ticket < 0:
+            raise model._refused_row(row, count, who)
+        score_ticket = scores._issue(count, NAN, NAN)
+        value, threshold = model._linear.value, coverage.threshold.issue(scores._linear.value)
+        coverage.issued[ticket] = Issued(score_ticket, value, threshold)
+        coverage.rounds += 1
+        if len(coverage.issued) > coverage.tidy_at:
+            self._tidy()
+        low, high = coverage.low(value, threshold), coverage.high(value, threshold)
+        return _new_tuple(_Interval, (ticket, value, low, high))
 
     def _tidy(self):
         """Forget the tickets that the model has forgotten, and close those of their scores."""
@@ -483,57 +431,112 @@ class Intervals:
         if self._score_model._linear.is_waiting(issued.score_ticket):
             self._score_model._linear.cancel(issued.score_ticket)
 
-    def peek(self, features):
-        """Return what ``predict`` would, without a ticket and without any change."""
-        return self._model._alone("peek", lambda: self._peeked(features))
-
-    def _peeked(self, features):
-        value, coverage = self._model._peeked(features, "peek"), self._coverage
-        threshold = coverage.threshold.peek(self._score_model._peeked(features, "peek"))
+    def _peeked(self, row, who):
+        value, coverage = self._model._peeked(row, who), self._coverage
+        threshold = coverage.threshold.peek(self._score_model._peeked(row, who))
         return Range(value, *coverage.ends(value, threshold))
 
-    def observe(self, ticket, label, *, at=None):
-        """Learn the label of a ticket; return and raise what ``LinearModel.observe`` does.
+    def _learn(self, who, number, answer, at, weight, is_final):
+        """Learn a label; a final one that the model drops still counts for the coverage.
 
-        A label that the model drops, so that this returns False, still counts for the coverage. It
-        is covered if it is from ``low`` to ``high``, as they were issued.
+        It is covered if it is from ``low`` to ``high``, as they were issued. A weight counts for
+        the model alone.
         """
-        model, coverage = self._model, self._coverage
-        if not model._is_ready:
-            raise busy("observe")
-        model._is_ready = False
-        try:
-            number = model._names.ticket(ticket)
-            y: cython.double = number_of(label, "observe", "label")
-            now = NAN if at is None else model._time(at, None, "observe")[0]
-            status = model._answer(number, y, 1.0, now, True)
-            if status < 0:
-                raise model._refusal(status, number, y, 1.0, "observe")
-            model._names.remove(ticket)
-            issued: Issued = coverage.issued.get(number)
-            if issued is not None:  # else it is of a prediction that the model made before
-                score = min(fabs(y - issued.value), HUGE_LABEL)
-                self._score_model._answer(issued.score_ticket, score, 1.0, NAN, True)
-                coverage.judge(issued, y, model._linear.is_late)
-                del coverage.issued[number]
-            return status == USED
-        finally:
-            model._is_ready = True
+        if not is_final:
+            return self._model._learn(who, number, answer, at, weight, False)
+        y: cython.double = number_of(answer, who, "label")
+        used = self._model._learn(who, number, y, at, weight, True)
+        self._judge(number, y)
+        return used
 
-    def cancel(self, ticket):
-        """Close a ticket whose label will never come; it does not count for the coverage."""
-        self._model._alone("cancel", lambda: self._cancelled(ticket))
+    def _judge(self, number, y):
+        """Judge a label by the interval that was issued, and learn its score."""
+        coverage = self._coverage
+        issued: Issued = coverage.issued.get(number)
+        if issued is None:  # it is of a prediction that the model made before
+            return 0
+        score = min(fabs(y - issued.value), HUGE_LABEL)
+        self._score_model._answer(issued.score_ticket, score, 1.0, NAN, True)
+        coverage.judge(issued, y, self._model._linear.is_late)
+        del coverage.issued[number]
+        return 0
 
-    def _cancelled(self, ticket):
-        number = self._model._cancelled(ticket)
+    def _answer_so_far(self, number):
+        return self._model._answer_so_far(number)
+
+    def _cancel(self, number):
+        self._model._cancel(number)
         issued = self._coverage.issued.pop(number, None)
         if issued is not None:
             self._close_score(issued)
+        return 0
 
-    def tick(self, at):
-        """Let the clock go on without a prediction: tickets whose deadline has passed are closed.
+    def _ticked(self, at):
+        """Advance the clock; a label that comes after its deadline still counts."""
+        self._model._ticked(at)
 
-        The clock never goes back; an earlier time changes nothing. A label that comes after its
-        deadline still counts for the coverage.
-        """
-        self._model.tick(at)
+    # --- Many events -----------------------------------------------------------------------------
+
+    def _predicted(self, rows, keys, at, deadline):
+        sparse, names, times, span, kind = self._model._rows_arguments(rows, keys, at, deadline)
+        found, begin = np.empty((3, len(sparse[0]) - 1)), self._model._linear.tickets.rounds
+        for i in range(found.shape[1]):
+            now = times[i] if len(times) > 1 else times[0]
+            made = self._issue_row("predict_many", sparse, i, now, span)
+            self._model._linear.note_time(kind)
+            found[:, i] = made[1:]
+            if names is not None and names[i] is not None:
+                self._keys.assign(names[i], made[0])
+        return Bands(np.arange(begin, begin + found.shape[1]), *found)
+
+    def _issue_row(self, who, sparse, i, now, span):
+        """Open a ticket for one of many rows, which were checked."""
+        start, end = sparse[0][i], sparse[0][i + 1]
+        return self._issue(who, (sparse[1][start:end], sparse[2][start:end]), now, span)
+
+    def _peeked_at(self, rows):
+        indptr, indices, values = self._model._rows_of(rows, "peek_many")
+        bounds = indptr.tolist()
+        found = np.empty((3, len(bounds) - 1))
+        for i in range(len(bounds) - 1):
+            part = slice(bounds[i], bounds[i + 1])
+            found[:, i] = self._peeked((indices[part], values[part]), "peek_many")
+        return Ranges(*found)
+
+    def _observed(self, tickets, answers, weights, at):
+        model = self._model
+        heard, labels, factors, times = model._labels_checked(tickets, answers, weights, at)
+        used = np.zeros(len(labels), np.bool_)
+        for i in range(len(labels)):
+            now = times[i] if len(times) > 1 else times[0]
+            number, y = heard.tickets[i], labels[i]
+            used[i] = model._answer(number, y, factors[i], now, True) == USED
+            self._judge(number, y)
+        for name in heard.names or ():
+            self._keys.remove(name)
+        return used
+
+    def _replayed(self, given, keys, progress):
+        model = self._model
+        model._linear.roll_back()
+        log, sparse, labels, factors, first, times, spans, kind = model._replay_arguments(*given)
+        begin, events = model._linear.tickets.rounds, log.tolist()
+        found = np.empty((3, np.count_nonzero(log >= 0)))
+        try:
+            for i in range(len(events)):
+                event = events[i]
+                now = times[i] if len(times) > 1 else times[0]
+                if event >= 0:
+                    row = event - begin
+                    span = spans[row] if len(spans) > 1 else spans[0]
+                    found[:, row] = self._issue_row("replay", sparse, row, now, span)[1:]
+                else:
+                    row = ~event - first
+                    status = model._answer(~event, labels[row], factors[row], now, True)
+                    if status >= 0:  # else its ticket was closed by its deadline
+                        self._judge(~event, labels[row])
+        finally:
+            model._end_replay(begin, kind, keys)
+        if progress is not None:
+            progress(len(events))
+        return Ranges(*found)

@@ -4,6 +4,7 @@ from libc.math cimport INFINITY, NAN, fabs, floor, sqrt
 from belated.core.component cimport Component
 from belated.core.numerics cimport LAST, copy, floats_at, ints_at, ln, new_floats, part
 from belated.core.cost_models cimport GRID, Basis, CostModels, Sampler
+from belated.core.online cimport Guard, Online
 from belated.core.tickets cimport BAD, CLOSED, DROPPED, FULL, OUT_OF_ORDER, USED, Keys, Tickets
 
 cdef int KNOWN, COST, LEARNED, PLACE_AT, TICKET, REPLACES, FINAL, WAITING_PLACE_AT
@@ -44,7 +45,6 @@ cdef class History(Component):
     cdef cython.p_longlong count
     cdef cython.p_double mean
     cpdef void record(self, long long ticket, int arm, double cost) noexcept nogil
-    cdef void merge_stretches(self) noexcept nogil
 
 cdef class Tuner(Component):
     cdef readonly Tickets tickets
@@ -54,7 +54,7 @@ cdef class Tuner(Component):
     cdef readonly Comparison comparison
     cdef readonly History history
     cdef readonly Py_ssize_t k, c, arm_at, due_at
-    cdef readonly long long hold, deadline_rounds
+    cdef readonly long long hold
     cdef readonly double holdout, silence, deadline
     cdef readonly bint has_silence, has_deadline
     cdef public long long settled, corrected
@@ -67,18 +67,14 @@ cdef class Tuner(Component):
     cdef void play(self) noexcept nogil
     cdef long long correct_place(self, long long ticket, double* place, bint by_coin) noexcept nogil
     cdef long long observe(self, long long ticket, double cost, double at, bint is_final) noexcept nogil
+    cdef double cost_so_far(self, long long ticket) noexcept nogil
     cdef long long cancel(self, long long ticket) noexcept nogil
     cdef void learn(self, long long entry, double cost, bint is_final) noexcept nogil
     cdef void begin_round(self, double at, long long kind) noexcept nogil
     cdef void pass_time(self, double at, long long kind) noexcept nogil
 
-cdef class Knobs:
+cdef class Knobs(Online):
     cdef readonly Tuner _tuner
-    cdef readonly Keys _names
-    cdef readonly object _settings
     cdef readonly double _sign
-    cdef bint _is_ready
 
-    cdef int _check_ready(self, object caller) except -1
     cdef long long _predict_into(self, double* z, double now, long long kind, double* x) except -1
-    cdef object _learn(self, object caller, object ticket, object cost, object at, bint is_final)

@@ -9,7 +9,7 @@ are refused while such code runs, a report is made, or a whole log is read.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import cython
@@ -18,8 +18,9 @@ import numpy as np
 from belated import refusals
 from belated.core.component import ANY, COUNT, NOT_NEGATIVE, Range, demand
 from belated.core.cost_models import NUMBERS
-from belated.core.learner import busy
+from belated.core.online import busy
 from belated.errors import AlreadyObserved, BadFeedback, UnknownTicket
+from belated.tables import fields_html
 
 if not cython.compiled:
     from math import fabs, floor, sqrt
@@ -29,6 +30,7 @@ if not cython.compiled:
     from belated.core.component import Component
     from belated.core.cost_models import GRID, Basis, CostModels, Sampler
     from belated.core.numerics import LAST, copy, floats_at, ints_at, ln, new_floats, part
+    from belated.core.online import Guard, Online
     from belated.core.tickets import (
         BAD,
         CLOSED,
@@ -41,13 +43,8 @@ if not cython.compiled:
     )
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from belated.arrays import Floats
+    from belated.arrays import Floats, Ints
     from belated.keys import Key
-    from belated.models.moments import Time
-    from belated.timeline import Timeline
-    from belated.timeline.columns import TimesLike
 
     Ticket = int | Key
     Cost = float  # under another name it is no type of C
@@ -85,10 +82,9 @@ class Answers(Component):
     """The queue of answers before the models: they wait until there is a unit of costs.
 
     A cost is learned as y = (cost - anchor) / unit. The first answers give the anchor, their
-    median, and the unit, their root mean square distance from it; the unit is 0 before. Distances
-    above 30 times their upper quartile are left out of the unit; such answers are clipped when they
-    are learned. Answers that are all equal are learned at once, as 0 in any unit; ``equal`` counts
-    these. ``rows`` has the ``waiting`` answers in their order.
+    median, and the unit, their root mean square distance from it (0 before), without distances
+    above 30 times their upper quartile. Answers that are all equal are learned at once, as 0 in any
+    unit; ``equal`` counts these. ``rows`` has the ``waiting`` answers in their order.
     """
 
     FIELDS = {
@@ -109,28 +105,24 @@ class Answers(Component):
 
     def verify(self, state):
         waiting, unit, rows = state["waiting"], state["unit"], state["rows"]
-        demand(waiting <= self.capacity, "costs that wait")
         demand(unit == 0.0 or (unit >= LEAST_UNIT and waiting == 0), "the unit")
         tickets, flags = rows[:, TICKET], rows[:, [REPLACES, FINAL]]
-        demand(((tickets >= 0.0) & (tickets % 1.0 == 0.0)).all(), "costs that wait")
-        demand(np.isin(flags, (0.0, 1.0)).all(), "costs that wait")
-        demand((np.abs(rows[:, WAITING_PLACE_AT:]) <= 1.0).all(), "costs that wait")
-        demand((rows[waiting:] == 0.0).all(), "costs that wait")
+        fits = waiting <= self.capacity and ((tickets >= 0.0) & (tickets % 1.0 == 0.0)).all()
+        fits = fits and np.isin(flags, (0.0, 1.0)).all() and (rows[waiting:] == 0.0).all()
+        demand(fits and (np.abs(rows[:, WAITING_PLACE_AT:]) <= 1.0).all(), "costs that wait")
 
     def enqueue(self, entry, is_new, is_final):
         """Append the cost of a ticket or replace its earlier one, and learn what is ready."""
-        record, number, row = self.tickets.record(entry), self.tickets.number[entry], self.row
-        at = 0
-        while at < self.waiting and row[0] != number:
+        record, number, at = self.tickets.record(entry), self.tickets.number[entry], 0
+        while at < self.waiting and self.row[at * self.width + TICKET] != number:
             at += 1
-            row = part(row, self.width)
+        row = part(self.row, at * self.width)
         if at == self.waiting:
             self.waiting += 1
             row[TICKET] = number
             row[REPLACES] = 0.0 if is_new else 1.0
             copy(part(record, PLACE_AT), part(row, WAITING_PLACE_AT), self.place_size)
-        row[COST] = record[COST]
-        row[FINAL] = 1.0 if is_final else 0.0
+        row[COST], row[FINAL] = record[COST], is_final
         for _ in range(self.count_ready()):
             self.learn_first()
         if self.unit > 0.0:
@@ -184,8 +176,7 @@ class Answers(Component):
         if unit < LEAST_UNIT or farthest <= EQUAL * fabs(common):
             self.anchor = common
             return 1
-        self.anchor = anchor
-        self.unit = unit
+        self.anchor, self.unit = anchor, unit
         return count
 
 
@@ -231,8 +222,7 @@ class Comparison(Component):
 
     def begin(self, rounds):
         """Compare rounds from now on."""
-        self.compared = self.alarmed = 0
-        self.first = rounds
+        self.compared, self.alarmed, self.first = 0, 0, rounds
         self.gain = self.gain_squares = self.baseline = self.cost_squares = 0.0
         for arm in range(2):
             self.count[arm] = 0
@@ -290,22 +280,18 @@ class History(Component):
     def record(self, ticket, arm, cost):
         """Include the cost of a round in its stretch."""
         while ticket >= 64 * self.length:
-            self.merge_stretches()
+            self.length *= 2
+            for i in range(64):  # merge every two stretches
+                first = 4 * (i // 2) + i % 2
+                count = self.count[first] + self.count[first + 2]
+                share = 1.0 * self.count[first + 2] / max(count, 1)
+                self.mean[i] = self.mean[first] + share * (self.mean[first + 2] - self.mean[first])
+                self.count[i] = count
+            for i in range(64, 128):
+                self.count[i], self.mean[i] = 0, 0.0
         at = 2 * (ticket // self.length) + (1 if arm == START else 0)
         self.count[at] += 1
         self.mean[at] += (cost - self.mean[at]) / self.count[at]
-
-    def merge_stretches(self):
-        """Merge every two stretches."""
-        self.length *= 2
-        for i in range(128):
-            first, count, mean = 4 * (i // 2) + i % 2, cython.cast(cython.longlong, 0), 0.0
-            if i < 64:
-                count = self.count[first] + self.count[first + 2]
-                share = 1.0 * self.count[first + 2] / max(count, 1)
-                mean = self.mean[first] + share * (self.mean[first + 2] - self.mean[first])
-            self.count[i] = count
-            self.mean[i] = mean
 
     def verify(self, state):
         length = state["length"]
@@ -349,7 +335,6 @@ class Tuner(Component):
         self.k, self.c, self.hold, self.holdout = knobs, context, hold, holdout
         self.has_silence, self.silence = silence is not None, silence or 0.0
         self.has_deadline, self.deadline = deadline is not None, deadline or 0.0
-        self.deadline_rounds = int(min(self.deadline, 1 << 30))
         self.arm_at = PLACE_AT + knobs + context
         self.due_at = self.arm_at + (1 if holdout > 0.0 else 0)
         self.tickets = Tickets(self.due_at + (1 if self.has_deadline else 0), LAST)
@@ -396,7 +381,7 @@ class Tuner(Component):
         elif t % self.hold == 0 or self.may_change:
             self.sampler.propose(self.context, t, False, self.answers.unit > 0.0)
             self.sampler.make_playable(False)
-            self.arm = START if self.sampler.random[0] < self.holdout else LEARNER
+            self.arm = START if self.sampler.uniform(0, t) < self.holdout else LEARNER
             if self.arm == LEARNER:
                 copy(self.sampler.x, self.sampler.previous, self.k)
         self.may_change = 0
@@ -450,6 +435,16 @@ class Tuner(Component):
             self.tickets.close(entry)
         return USED
 
+    def cost_so_far(self, ticket):
+        """Return the provisional cost, NaN for none; of a closed ticket 0."""
+        entry = self.tickets.locate(ticket)
+        if entry < 0 or self.tickets.is_expired(entry):
+            return 0.0
+        record = self.tickets.record(entry)
+        if record[KNOWN] > 0.0:
+            return record[COST]
+        return self.silence if self.has_silence else NAN
+
     def cancel(self, ticket):
         """Close a ticket whose cost will never come; what was learned of it stays."""
         entry = self.tickets.locate(ticket)
@@ -466,18 +461,14 @@ class Tuner(Component):
         """Learn the cost of an open ticket."""
         record, number = self.tickets.record(entry), self.tickets.number[entry]
         is_new: cython.bint = record[KNOWN] == 0.0
-        if is_new or cost != record[COST]:
-            self.corrected += 0 if is_new else 1
-            record[KNOWN] = 1.0
-            record[COST] = cost
+        is_other: cython.bint = is_new or cost != record[COST]
+        self.corrected += 1 if is_other and not is_new else 0
+        record[KNOWN], record[COST] = 1.0, cost
+        if is_other or is_final:
             self.answers.enqueue(entry, is_new, is_final)
-        elif is_final:
-            self.answers.enqueue(entry, False, True)
         if not is_final:
             return
-        arm = EXCLUDED
-        if self.holdout > 0.0:
-            arm = cython.cast(cython.int, record[self.arm_at])
+        arm = cython.cast(cython.int, record[self.arm_at]) if self.holdout > 0.0 else EXCLUDED
         self.history.record(number, arm, cost)
         if arm == EXCLUDED or (number + 1) % self.hold != 0 or number < self.comparison.first:
             return  # only the last round of a setting is compared
@@ -492,15 +483,11 @@ class Tuner(Component):
     def begin_round(self, at, kind):
         """Let time pass until a play; without times, the number of rounds is the time.
 
-        Expired tickets of the last 8 deadlines are remembered; with a clock the last 900, and 8
-        more for each open ticket.
+        The last 900 expired tickets are remembered, and 8 more for each open ticket.
         """
         is_counted: cython.bint = max(kind, self.kind_of_times) == 0
         self.pass_time(self.tickets.rounds if is_counted else at, kind)
-        if is_counted:
-            self.tickets.forget_expired(8 * (self.deadline_rounds + 1))
-        else:
-            self.tickets.forget_oldest(900 + 8 * (self.tickets.rounds - self.tickets.arrived))
+        self.tickets.forget_oldest(900 + 8 * (self.tickets.rounds - self.tickets.arrived))
 
     def pass_time(self, at, kind):
         """Let time pass until ``at``, of this kind (0: unknown), and close tickets that are due.
@@ -511,7 +498,7 @@ class Tuner(Component):
         self.kind_of_times = max(self.kind_of_times, kind)
         if not self.has_deadline:
             return
-        self.now = at if at > self.now else self.now
+        self.now = max(self.now, at)
         while self.tickets.advance_head() < self.tickets.rounds:
             entry = self.tickets.head
             record = self.tickets.record(entry)
@@ -569,8 +556,7 @@ class Tuner(Component):
         demand((state["answers.rows"][:, TICKET] <= max(rounds - 1, 0)).all(), "costs that wait")
         demand(state["comparison.first"] <= rounds, "alarms")
         used = np.flatnonzero(state["history.answers"].any(axis=1))
-        length = state["history.length"]
-        demand((used * length < rounds).all(), "the history")
+        demand((used * state["history.length"] < rounds).all(), "the history")
         self.check_records(state)
 
     def check_records(self, state):
@@ -579,9 +565,8 @@ class Tuner(Component):
         demand((records[seen < 0] == 0.0).all(), "closed tickets")
         rows = records[seen >= 0]
         known, places = rows[:, KNOWN], rows[:, PLACE_AT : self.arm_at]
-        demand(np.isin(known, (0.0, 1.0)).all(), "costs so far")
-        demand((np.abs(rows[:, COST]) <= 2.0 * HUGE_COST * known).all(), "costs so far")
-        demand((np.abs(rows[:, LEARNED]) <= NUMBERS.most * known).all(), "costs so far")
+        fits = np.isin(known, (0.0, 1.0)) & (np.abs(rows[:, COST]) <= 2.0 * HUGE_COST * known)
+        demand((fits & (np.abs(rows[:, LEARNED]) <= NUMBERS.most * known)).all(), "costs so far")
         demand(((np.abs(places) <= 1.0) & (places * GRID % 1.0 == 0.0)).all(), "places of tickets")
         if self.holdout > 0.0:
             arms = rows[:, self.arm_at]
@@ -607,6 +592,10 @@ class Proposal(NamedTuple):
     setting: dict[str, Any]
     """A value for every knob, by its name."""
 
+    def _repr_html_(self) -> str:
+        """Return a table for notebooks."""
+        return fields_html(self)
+
 
 class Expected(NamedTuple):
     """What ``expect`` returns."""
@@ -616,6 +605,17 @@ class Expected(NamedTuple):
     uncertainty: float
     """Standard deviation of that mean, without the noise of a single cost."""
 
+    def _repr_html_(self) -> str:
+        """Return a table for notebooks."""
+        return fields_html(self)
+
+
+class Proposals(NamedTuple):
+    """What ``predict_many`` returns."""
+
+    tickets: Ints
+    settings: list[Setting]
+
 
 _new_tuple = tuple.__new__  # a named tuple made from a tuple takes half the time
 _Proposal = Proposal
@@ -623,71 +623,40 @@ _float = float
 _NOTHING = np.empty(0)
 
 
-class Knobs:
+class Knobs(Online):
     """The events of knobs; ``belated.models.knobs`` adds settings, reports and snapshots.
 
-    It has ``_time(at, caller)``, which returns a time, NaN for none, and its kind, 0 for none; and
-    ``_run_arguments``.
+    It has ``_replay_arguments``.
     """
 
-    # ``_is_ready`` is False during events, Python code and long loops.
-    __slots__ = ("_is_ready", "_names", "_settings", "_sign", "_tuner")
+    __slots__ = ("_sign", "_tuner")
+
+    CANNOT = {
+        "deadline": "all tickets of Knobs have one deadline; give it when the Knobs are made",
+        "weight": "costs of Knobs have no weights; leave it out",
+        "keys": "a replay of Knobs gives no keys; use tickets",
+        "explain": "Knobs have no row to explain; use expect(setting), best() or report()",
+    }
 
     def _begin(self, settings: Any) -> None:
         """Take settings, having seen nothing."""
-        self._settings, self._tuner = settings, Tuner(**settings.arguments())
-        self._names, self._is_ready = Keys(self._tuner.tickets), True
+        self._tuner = Tuner(**settings.arguments())
         self._sign = -1.0 if settings.goal == "max" else 1.0
+        self._connect(settings, self._tuner, Keys(self._tuner.tickets), Guard())
 
-    def _alone(self, caller: str, work: Callable[[], Any]) -> Any:
-        """Run Python code that may let other threads in; refuse their calls meanwhile."""
-        self._check_ready(caller)
-        self._is_ready = False
-        try:
-            return work()
-        finally:
-            self._is_ready = True
-
-    def _check_ready(self, caller):
-        if not self._is_ready:
-            raise busy(caller)
-
-    def _state(self, caller: str) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return the state and that of the keys, of the same moment."""
-        return self._alone(caller, lambda: (self._tuner.state(), self._names.state()))
-
-    def ticket(self, name: Ticket) -> int:
-        """Return the ticket that a key stands for; a ticket stands for itself."""
-        return self._names.ticket(name)
-
-    def is_open(self, ticket: Ticket) -> bool:
-        """Return whether a ticket, or that of a key, still waits for its cost."""
-        return self._names.is_open(ticket)
-
-    def predict(
-        self, key: Key | None = None, context: Context | None = None, *, at: Time | None = None
-    ) -> Proposal:
-        """Return the next ticket and the setting to play; ``at`` is the time.
-
-        With a ``key``, a string that no open ticket has, every other method takes the key in the
-        place of the ticket, and snapshots keep it. A number that is missing from a context counts
-        as the middle of its range, and a missing category as none of its values.
-        """
+    def _open(self, who, row, key, at, deadline):
         x = new_floats(self._tuner.k)
         features, now, kind = _NOTHING, NAN, 0
-        self._check_ready("predict")
-        self._is_ready = False
-        try:
-            if key is not None:
-                key = self._names.check(key)
-            if context or self._tuner.c > 0 or at is not None or self._tuner.has_deadline:
-                features = self._settings.features(context)
-                now, kind = self._time(at, "predict")
-            ticket = self._predict_into(floats_at(features), now, kind, floats_at(x))
-            if key is not None:
-                self._names.assign(key, ticket)
-        finally:
-            self._is_ready = True
+        if deadline is not None:
+            raise self._unsupported(who, "deadline")
+        if key is not None:
+            key = self._keys.check(key)
+        if row or self._tuner.c > 0 or at is not None or self._tuner.has_deadline:
+            features = self._settings.features(row)
+            now, _, kind = self._times.issued(at, None, who)
+        ticket = self._predict_into(floats_at(features), now, kind, floats_at(x))
+        if key is not None:
+            self._keys.assign(key, ticket)
         return _new_tuple(_Proposal, (ticket, self._settings.setting(x.tolist())))
 
     def _predict_into(self, z, now, kind, x):
@@ -698,60 +667,31 @@ class Knobs:
             ticket = self._tuner.predict(z, now, kind, x)
         return ticket
 
-    def observe(self, ticket: Ticket, cost: Cost, *, at: Time | None = None) -> bool:
-        """Learn the cost of a round, which is final.
+    def _columns(self, tickets, values):
+        return Proposals(tickets, values)
 
-        Any order, any delay. Returns False when its deadline had passed, so that it is dropped.
-        Raises ``UnknownTicket``, ``AlreadyObserved`` or ``BadFeedback``, and then nothing has
-        changed.
-        """
-        return self._learn("observe", ticket, cost, at, True)
+    def _learn(self, who, number, answer, at, weight, is_final):
+        if weight is not None:
+            raise self._unsupported(who, "weight")
+        value, now = answer, NAN
+        if at is not None or type(answer) is not _float:
+            value, now = cost_of(answer), self._times.of_answer(at, who)
+        status = self._tuner.observe(number, self._sign * value, now, is_final)
+        if status < 0:
+            raise self._refusal(status, number, f"{who}: ", answer)
+        return status == USED
 
-    def revise(self, ticket: Ticket, cost: Cost, *, at: Time | None = None) -> bool:
-        """Learn the cost so far; the ticket stays open, and the cost may change again.
+    def _answer_so_far(self, number):
+        return self._sign * self._tuner.cost_so_far(number)
 
-        What was learned of an earlier cost is taken back: the sums of models have the newest one
-        alone. Their weights and their noise follow final costs only.
-        """
-        return self._learn("revise", ticket, cost, at, False)
-
-    def _learn(self, caller, ticket, cost, at, is_final):
-        self._check_ready(caller)
-        self._is_ready = False
-        try:
-            number = self._names.ticket(ticket)
-            value, now = cost, NAN
-            if at is not None or type(cost) is not _float:
-                value, (now, _) = number_of(cost), self._time(at, caller)
-            status = self._tuner.observe(number, self._sign * value, now, is_final)
-            if status < 0:
-                raise self._refusal(status, number, f"{caller}: ", cost)
-            if is_final:
-                self._names.remove(ticket)
-            return status == USED
-        finally:
-            self._is_ready = True
-
-    def cancel(self, ticket: Ticket) -> None:
-        """Close a ticket whose cost will never come; what was learned of it stays."""
-        self._alone("cancel", lambda: self._cancelled(ticket))
-
-    def _cancelled(self, ticket):
-        number = self._names.ticket(ticket)
+    def _cancel(self, number):
         status = self._tuner.cancel(number)
         if status < 0:
             raise self._refusal(status, number, "cancel: ")
-        self._names.remove(ticket)
-
-    def tick(self, at: Time) -> None:
-        """Advance the clock without a round: tickets whose deadline has passed are closed.
-
-        An earlier time changes nothing.
-        """
-        self._alone("tick", lambda: self._ticked(at))
+        return 0
 
     def _ticked(self, at):
-        now, kind = self._time(at, "tick")
+        now, kind = self._times.of_tick(at)
         self._tuner.pass_time(now, kind)
 
     def played(self, ticket: Ticket, actual: Setting) -> None:
@@ -773,7 +713,7 @@ class Knobs:
         self._alone("played", lambda: self._correct(ticket, actual, False))
 
     def _correct(self, ticket, actual, by_coin):
-        number = self._names.ticket(ticket)
+        number = self._keys.ticket(ticket)
         places = self._settings.places_of(actual, "played")
         status = self._tuner.correct_place(number, floats_at(places), by_coin)
         if status == OUT_OF_ORDER:
@@ -822,40 +762,28 @@ class Knobs:
         self._change("resume", LEARNING)
 
     def _change(self, caller, mode):
-        self._check_ready(caller)
+        if not self._guard.is_ready:
+            raise busy(caller)
         if mode == LEARNING and self._tuner.comparison.alarmed:
             self._tuner.comparison.begin(self._tuner.tickets.rounds)
         self._tuner.mode, self._tuner.may_change = mode, 1
 
     # --- Whole logs ------------------------------------------------------------------------------
 
-    def run(
-        self,
-        timeline: Timeline | ArrayLike,
-        costs: ArrayLike,
-        *,
-        first: Number = 0,
-        contexts: Sequence[Context] | None = None,
-        at: TimesLike | None = None,
-    ) -> list[Setting]:
-        """Feed a whole log through the compiled loop and return the settings, one per prediction.
-
-        ``timeline`` is a ``Timeline`` or an array of events: t for the prediction of ticket t, ~t
-        for its cost. ``costs`` and ``contexts`` have one entry for every ticket from ``first`` on,
-        ``at`` the time of every event, where it matters. The result is the same, bit for bit, as
-        event by event; when an event is refused, everything is as it was before.
-        """
-        return self._alone("run", lambda: self._run(timeline, costs, first, contexts, at))
-
-    def _run(self, *given):
-        arguments, saved = self._run_arguments(*given), self._tuner.state()
+    def _replayed(self, given, keys, progress):
+        rows, answers, timeline, weights, first, at, deadlines, _ = given
+        for name, value in (("weight", weights), ("deadline", deadlines), ("keys", keys)):
+            if value is not None:
+                raise self._unsupported("replay", name)
+        arguments = self._replay_arguments(rows, answers, timeline, first, at)
+        saved = self._tuner.state()
         try:
-            return self._run_events(*arguments)
+            return self._replay_events(*arguments)
         except BaseException:
             self._tuner.restore(saved)
             raise
 
-    def _run_events(self, events, costs, first, features, times, kind):
+    def _replay_events(self, events, costs, first, features, times, kind):
         """Feed all events; row i of costs and features is that of ticket first + i."""
         tuner, log, count = self._tuner, ints_at(events), len(events)
         value, when, rows = floats_at(costs), floats_at(times), floats_at(features)
@@ -869,16 +797,18 @@ class Knobs:
             event = log[i]
             ticket = event if event >= 0 else ~event
             if not 0 <= ticket - start < known:
-                raise UnknownTicket("run: every ticket of the timeline needs an entry in costs")
+                raise UnknownTicket(
+                    "replay: every ticket of the timeline needs an entry in answers"
+                )
             now = when[i] if has_times else when[0]
             if event < 0:
                 status = tuner.observe(ticket, value[ticket - start], now, True)
                 if status < 0:
                     cost = value[ticket - start]
-                    raise self._refusal(status, ticket, f"run: event {i}: ", cost)
+                    raise self._refusal(status, ticket, f"replay: event {i}: ", cost)
                 continue
             if event != tuner.tickets.rounds:
-                raise refusals.out_of_turn(tuner.tickets.rounds, event, f"run: event {i}: ")
+                raise refusals.out_of_turn(tuner.tickets.rounds, event, f"replay: event {i}: ")
             self._predict_into(part(rows, (ticket - start) * tuner.c), now, kind, floats_at(x))
             settings.append(self._settings.setting(x.tolist()))
         return settings
@@ -896,7 +826,7 @@ class Knobs:
         )
 
 
-def number_of(value):
+def cost_of(value):
     """Return a cost as a number; NaN where it is none."""
     try:
         return math.nan if isinstance(value, str | bytes) else _float(value)

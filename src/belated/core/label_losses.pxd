@@ -24,9 +24,7 @@ cdef class LabelLoss:
     cdef double linked_value(self, double v, double y) noexcept nogil
     cdef double blend(self, double* issued, double* shares, double mixture, double floor, double ceiling) noexcept nogil
     cdef bint is_label(self, double y) noexcept nogil
-    cdef double residual(self, double p, double y) noexcept nogil
     cdef double slope_unit(self, double unit) noexcept nogil
-    cdef double offset(self, double residual, double mean, double unit) noexcept nogil
     cdef double base(self, double mean, double total, double count) noexcept nogil
     cdef double ceiling(self, double high) noexcept nogil
 
@@ -69,8 +67,6 @@ cdef class LabelStatistics(Component):
     cdef double clip_again(self, double y, double own) noexcept nogil
     cdef double clip_to(self, double y, double others, double count, double mean, double spread) noexcept nogil
     cdef void record_first(self, double y, double weight) noexcept nogil
-    cdef double mean_of_others(self, Py_ssize_t which, double y) noexcept nogil
-    cdef double reach_of_others(self, Py_ssize_t which, double y, double mean) noexcept nogil
+    cdef double clip_first(self, Py_ssize_t which, double y) noexcept nogil
     cdef Py_ssize_t early_outlier(self, double y) noexcept nogil
     cdef void restart(self, Py_ssize_t outlier, double y) noexcept nogil
-    cdef void copy_from(self, LabelStatistics other) noexcept nogil

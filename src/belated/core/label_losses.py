@@ -7,7 +7,7 @@ keeps what labels say. Sequence for one label y of weight h:
 * ``loss.is_label(y)``: whether it can be one.
 * ``Experts.check_first_labels(y, ticket)``, for the first label of a ticket.
 * ``learned = statistics.clip(y)``, or ``clip_again(y, own)`` for a ticket of which ``own`` was
-  learned before. Where ``learned != y`` the caller counts it in ``clipped``.
+  learned before. These count labels that are clipped.
 * ``statistics.record_first(learned, h)``; h = 0 for a label that may change.
 * ``statistics.add(learned, h)`` or ``statistics.replace(old, learned)``. These set ``base``,
   ``unit``, ``floor`` and ``ceiling`` of predictions.
@@ -40,8 +40,6 @@ TINY = cython.declare(cython.double, 1e-300)
 CLOSE = cython.declare(cython.double, 1e-8)  # Newton squares the relative error, so none is left
 FARTHEST = cython.declare(cython.double, 800.0)  # e^-800 is 0
 MOST_STEPS = cython.declare(cython.int, 200)  # bisection alone needs fewer
-PER_SLOPE = cython.declare(cython.double, 1.25)  # S / (2 density at the median), if it is normal
-MOST_FACTOR = cython.declare(cython.double, 4.0)  # that a mean is corrected by
 FAR = cython.declare(cython.double, 400.0)  # the square of 20 standard deviations
 ROUNDING = cython.declare(cython.double, 1e-12)  # sums of squares that equal labels leave
 
@@ -76,8 +74,6 @@ class LabelLoss:
     def __init__(self):
         self.is_binary = self.has_link = False
 
-    # --- The loss --------------------------------------------------------------------------------
-
     def value(self, p, y):
         """Return l(p, y), or without what depends only on y."""
         return 0.0
@@ -89,8 +85,6 @@ class LabelLoss:
     def solve(self, p, y, g, q):
         """Solve r = l'(p - q r, y) for q > 0 and g != 0: the slope after a step of length q."""
         return g
-
-    # --- Predictions -----------------------------------------------------------------------------
 
     def link(self, p):
         """Return what the user gets for a prediction."""
@@ -108,26 +102,13 @@ class LabelLoss:
         """Return what experts predict together: the mean of what the user would get."""
         return mixture
 
-    # --- Labels ----------------------------------------------------------------------------------
-
     def is_label(self, y):
         """Tell whether y can be a label; NaN never can."""
         return fabs(y) <= HUGE_LABEL
 
-    def residual(self, p, y):
-        """Return how far a label pulls its prediction up; of binary labels 1 for yes, 0 for no."""
-        return -self.slope(p, y)
-
     def slope_unit(self, unit):
         """Return U, what slopes are measured in, where ``unit`` is that of labels."""
         return 1.0
-
-    def offset(self, residual, mean, unit):
-        """Return by how much to move predictions for this mean residual.
-
-        ``mean`` and ``unit`` are those of labels.
-        """
-        return residual
 
     def base(self, mean, total, count):
         """Return the constant that predictions start from: mean, sum and number of labels."""
@@ -137,16 +118,10 @@ class LabelLoss:
         """Return the largest prediction where there is a link and ``high`` is the largest label."""
         return INFINITY
 
-    # --- What Python calls -----------------------------------------------------------------------
-
-    def evaluate(self, p: float, y: float):
-        """Return value and slope."""
-        return self.value(p, y), self.slope(p, y)
-
-    def implicit(self, p: float, y: float, q: float):
-        """Return the slope after a step of length q against it; the slope itself where q = 0."""
+    def evaluate(self, p: float, y: float, q: float = 0.0):
+        """Return value, slope, and the slope after a step of length q against it."""
         g: cython.double = self.slope(p, y)
-        return g if g == 0.0 or q <= 0.0 else self.solve(p, y, g, q)
+        return self.value(p, y), g, g if g == 0.0 or q <= 0.0 else self.solve(p, y, g, q)
 
     def accepts(self, y: float):
         """Tell whether y can be a label."""
@@ -210,10 +185,6 @@ class Quantile(LabelLoss):
     def solve(self, p, y, g, q):
         return min(max((p - y) / q, self.below), self.above)
 
-    def offset(self, residual, mean, unit):
-        """A slope is no distance: assume that labels are normally distributed."""
-        return PER_SLOPE * unit * residual
-
 
 class Absolute(Quantile):
     """|p - y|, for the median."""
@@ -264,9 +235,6 @@ class Hinge(LabelLoss):
 
     def is_label(self, y):
         return y == 1.0 or y == -1.0
-
-    def residual(self, p, y):
-        return 1.0 if y > 0.0 else 0.0
 
 
 class Curved(LabelLoss):
@@ -352,9 +320,6 @@ class Logistic(Curved):
     def is_label(self, y):
         return y == 1.0 or y == 0.0
 
-    def residual(self, p, y):
-        return 1.0 if y > 0.0 else 0.0
-
     def base(self, mean, total, count):
         """Log odds of (sum y + 1/2) / (N + 1)."""
         return ln((max(total, 0.0) + 0.5) / (max(count - total, 0.0) + 0.5))
@@ -391,11 +356,6 @@ class Poisson(Curved):
     def is_label(self, y):
         return 0.0 <= y <= HUGE_LABEL
 
-    def offset(self, residual, mean, unit):
-        """The logarithm of what the mean of labels is multiplied by."""
-        factor = 1.0 + residual / mean if mean > 0.0 else 1.0
-        return ln(min(max(factor, 1.0 / MOST_FACTOR), MOST_FACTOR))
-
     def base(self, mean, total, count):
         """Logarithm of (sum y + 1/2) / (N + 1/2)."""
         return ln((total + 0.5) / (count + 0.5))
@@ -416,22 +376,17 @@ class LabelStatistics(Component):
     ``unit`` is S, or 1 where there is a link; 0 while nothing can be learned. Issued predictions
     are clipped to [``floor``, ``ceiling``].
 
-    *Clipping.* One label at a thousand standard deviations, a slip of a keyboard or of a unit,
-    would move base, unit, range, energies and weights so far that thousands of labels do not undo
-    it. So numbers are learned only so far out as
+    *Clipping.* So that one wrong label does not ruin the model, numbers are learned only so far out
+    as
 
         |learned - mean| <= max(20, sqrt(n)) S,
 
     where n, mean and S are of what was learned of all other labels. With Q = n S^2 that is
     |learned - mean|^2 <= max(400 / n, 1) Q: from 400 labels on, no label counts for more than all
-    others together.
-
-    Each label that is clipped, with weight 1, multiplies Q by 1 + max(400, n) / (n + 1) >= 1.9975,
-    and no first label makes Q less. One that is at most R from the mean is clipped only while
-    Q < R^2. So where labels are in a range of length R and never change, at most
-    1 + ln(R^2 / Q) / ln(1.9975) are clipped from then on: labels that become a thousand times as
-    large are learned as they are after about twenty. A bound at a fixed number of standard
-    deviations has no such limit: where one label in 10,000 is not 0, it is a hundred away.
+    others together. Each label that is clipped, with weight 1, multiplies Q by
+    1 + max(400, n) / (n + 1) >= 1.9975, and no first label makes Q less. One that is at most R from
+    the mean is clipped only while Q < R^2. So where labels are in a range of length R and never
+    change, at most 1 + ln(R^2 / Q) / ln(1.9975) are clipped from then on.
 
     *Early outliers.* The first five labels are learned as they are, since nothing is known of their
     range. The sixth allows a comparison: if one of the five is more than twenty standard deviations
@@ -457,18 +412,6 @@ class LabelStatistics(Component):
         self.first_labels, self.first_weights = np.zeros(FIRST_LABELS), np.zeros(FIRST_LABELS)
         self.first_label = floats_at(self.first_labels)
         self.first_weight = floats_at(self.first_weights)
-
-    def copy_from(self, other):
-        """Take the state of another one."""
-        self.count, self.mean, self.spread = other.count, other.mean, other.spread
-        self.low, self.high, self.sum = other.low, other.high, other.sum
-        self.base, self.unit = other.base, other.unit
-        self.floor, self.ceiling = other.floor, other.ceiling
-        self.pending_positives = other.pending_positives
-        self.labels, self.clipped = other.labels, other.clipped
-        for i in range(FIRST_LABELS):
-            self.first_label[i] = other.first_label[i]
-            self.first_weight[i] = other.first_weight[i]
 
     def add(self, y, weight):
         """Count a label ``weight`` times."""
@@ -540,7 +483,9 @@ class LabelStatistics(Component):
         if away * away * count <= far * spread:  # nearly always, without division and root
             return y
         reach = sqrt(far * (spread / count))
-        return min(max(y, mean - reach), mean + reach)
+        learned = min(max(y, mean - reach), mean + reach)
+        self.clipped += 1 if learned != y else 0
+        return learned
 
     # --- Early outliers --------------------------------------------------------------------------
 
@@ -550,23 +495,21 @@ class LabelStatistics(Component):
             self.first_label[self.labels] = y
             self.first_weight[self.labels] = weight
 
-    def mean_of_others(self, which, y):
-        """Return the mean of the first labels and y, without one of the first."""
+    def clip_first(self, which, y):
+        """Return one of the first labels, no farther out than the others and y allow."""
+        first, label = self.first_label, self.first_label[which]
         mean = y / FIRST_LABELS
         for i in range(FIRST_LABELS):
-            mean += self.first_label[i] / FIRST_LABELS if i != which else 0.0
-        return mean
-
-    def reach_of_others(self, which, y, mean):
-        """Return how far from their mean is too far; infinity where they are all equal."""
+            mean += first[i] / FIRST_LABELS if i != which else 0.0
         spread, largest = (y - mean) * (y - mean), fabs(y)
         for i in range(FIRST_LABELS):
             if i != which:
-                label = self.first_label[i]
-                spread += (label - mean) * (label - mean)
-                largest = max(largest, fabs(label))
-        varies: cython.bint = spread > ROUNDING * largest * largest
-        return sqrt(FAR * (spread / FIRST_LABELS)) if varies else INFINITY
+                spread += (first[i] - mean) * (first[i] - mean)
+                largest = max(largest, fabs(first[i]))
+        if spread <= ROUNDING * largest * largest:  # all are equal
+            return label
+        reach = sqrt(FAR * (spread / FIRST_LABELS))
+        return min(max(label, mean - reach), mean + reach)
 
     def early_outlier(self, y):
         """Return which of the first labels is far from the others and from y; -1 for none."""
@@ -576,22 +519,18 @@ class LabelStatistics(Component):
             if self.first_weight[i] == 0.0:
                 return -1
         for i in range(FIRST_LABELS):
-            mean = self.mean_of_others(i, y)
-            if fabs(self.first_label[i] - mean) > self.reach_of_others(i, y, mean):
+            if self.clip_first(i, y) != self.first_label[i]:
                 return i
         return -1
 
     def restart(self, outlier, y):
         """Count the first labels again, an outlier no farther out than it may be."""
-        mean = self.mean_of_others(outlier, y)
-        reach = self.reach_of_others(outlier, y, mean)
-        first = self.first_label
-        first[outlier] = min(max(first[outlier], mean - reach), mean + reach)
+        self.first_label[outlier] = self.clip_first(outlier, y)
         self.clipped += 1
         self.count = self.mean = self.spread = self.sum = 0.0
         self.labels = 0
         for i in range(FIRST_LABELS):
-            self.add(first[i], self.first_weight[i])
+            self.add(self.first_label[i], self.first_weight[i])
 
     # --- Snapshots -------------------------------------------------------------------------------
 

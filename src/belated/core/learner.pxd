@@ -1,11 +1,11 @@
-from cpython.long cimport PyLong_AsLongLongAndOverflow, PyLong_CheckExact
-from cpython.ref cimport Py_INCREF
-from cpython.tuple cimport PyTuple_SET_ITEM
-
 from belated.core.bases cimport Base
 from belated.core.component cimport Component
 from belated.core.feedback cimport Feedback, Wrapper
-from belated.core.numerics cimport floats_at, ints_at, is_plain, new_floats, part
+from belated.core.numerics cimport (
+    floats_at, ints_at, is_plain, new_floats, pair, part, pause_collector, plain_ticket,
+    resume_collector
+)
+from belated.core.online cimport Guard, Online
 from belated.core.tickets cimport BAD, CLOSED, DROPPED, FORGOTTEN, FULL, Keys, TOO_LARGE, Tickets, USED
 
 cdef double HUGE
@@ -32,41 +32,21 @@ cdef class Composition(Player):
     cdef int feed_missing_answer(self, long long entry) except -1 nogil
     cdef int give_up(self, long long entry) except -1 nogil
 
-cdef extern from "Python.h":
-    object PyType_GenericAlloc(type kind, Py_ssize_t size)
-    int pause_collector "PyGC_Disable"()
-    int resume_collector "PyGC_Enable"()
-
-cdef inline object pair(type kind, object first, object second):
-    made = PyType_GenericAlloc(kind, 2)  # calling the class, or tuple.__new__, takes 60 ns more
-    Py_INCREF(first)
-    PyTuple_SET_ITEM(made, 0, first)
-    Py_INCREF(second)
-    PyTuple_SET_ITEM(made, 1, second)
-    return made
-
-cdef inline long long plain_ticket(object name) noexcept:
-    cdef int overflow = 0
-    cdef long long number = -1
-    if PyLong_CheckExact(name):
-        number = PyLong_AsLongLongAndOverflow(name, &overflow)
-    return -1 if overflow or number >> 62 else number
-
-cdef class Learner:
+cdef class Learner(Online):
     cdef readonly Player _player
-    cdef readonly Keys _keys
     cdef object _kind
     cdef tuple _shape
     cdef bint _wants_function
-    cdef bint _is_ready
 
+    cdef object _decision(self, long long ticket, object x, object where)
+    cdef long long _event_alone(self, int event, long long ticket, double* numbers, object name) except -100
     cdef long long _event(self, int event, long long ticket, double* numbers, object name, object who) except -100
     cdef long long _do_or_undo(self, int event, long long ticket, double* numbers) except -100
     cdef long long _do(self, int event, long long ticket, double* numbers) except -100
-    cdef object _gradient_now(self, long long ticket, object gradient)
-    cdef object _run_events(self, object events, object answers, object plays, long long first)
+    cdef object _gradient_now(self, long long ticket, object gradient, object where)
+    cdef object _replay_events(self, object events, object answers, object plays, long long first)
     cdef Py_ssize_t _loop(self, long long* timeline, Py_ssize_t start, Py_ssize_t end, double* answers, Py_ssize_t rows, long long first, double* plays, long long begin, bint keeps_all) except -1 nogil
     cdef object _grow_or_raise(self, long long event, object position, object answers, long long first)
     cdef object _find(self, object name)
-    cdef object _converted(self, object feedback)
+    cdef object _converted(self, object feedback, object where)
     cdef object _refusal(self, long long status, long long ticket, object where)

@@ -1,11 +1,8 @@
 """Predict now, observe later: players, which games drive too, and the public events around one.
 
-Every public method is one C call, with keys and tickets.
-
-Python handles signals and switches threads between bytecodes, never inside of C code, so an event
-is atomic with respect to signals and threads. Parts that users write, the copies of a snapshot and
-the loop over a whole log let others run in between; a flag refuses calls on the same learner then.
-Arguments are converted and results allocated before it is looked at.
+Parts that users write, the copies of a snapshot and the loop over a whole log let other threads run
+in between; the guard refuses their calls on the same learner then. Arguments are converted and
+results allocated before the guard is looked at.
 """
 
 from __future__ import annotations
@@ -17,17 +14,26 @@ import numpy as np
 
 from belated import refusals
 from belated.core.component import Component, section
-from belated.errors import BadFeedback, BusyError, UnknownTicket
+from belated.core.online import busy
+from belated.errors import BadFeedback, UnknownTicket
+from belated.tables import fields_html
 from belated.validation import checked_ticket, numbers
 
 if cython.compiled:
     from cython.cimports.cpython.exc import PyErr_CheckSignals
 else:
-    import gc
-
-    from belated.core.bases import Base
-    from belated.core.feedback import Feedback, Wrapper
-    from belated.core.numerics import floats_at, ints_at, is_plain, new_floats, part
+    from belated.core.numerics import (
+        floats_at,
+        ints_at,
+        is_plain,
+        new_floats,
+        pair,
+        part,
+        pause_collector,
+        plain_ticket,
+        resume_collector,
+    )
+    from belated.core.online import Guard, Online
     from belated.core.tickets import (
         BAD,
         CLOSED,
@@ -37,7 +43,6 @@ else:
         TOO_LARGE,
         USED,
         Keys,
-        Tickets,
     )
 
 if TYPE_CHECKING:
@@ -106,13 +111,7 @@ class Composition(Player):
     """
 
     def __init__(
-        self,
-        tickets: Tickets,
-        feedback: Feedback,
-        base: Base,
-        wrapper: Wrapper,
-        strict: bool = False,
-        has_user_parts: bool = False,
+        self, tickets, feedback, base, wrapper, strict: bool = False, has_user_parts: bool = False
     ):
         self.tickets, self.feedback, self.base, self.wrapper = tickets, feedback, base, wrapper
         self.dim, self.play_size = base.dim, feedback.play_size
@@ -122,12 +121,8 @@ class Composition(Player):
         self.work = self.learned_cost = floats_at(self.work_array)
 
     def parts(self):
-        return {
-            "tickets": self.tickets,
-            "feedback": self.feedback,
-            "base": self.base,
-            "wrapper": self.wrapper,
-        }
+        names = ("tickets", "feedback", "base", "wrapper")
+        return {name: getattr(self, name) for name in names}
 
     @property
     def rate(self):
@@ -156,7 +151,10 @@ class Composition(Player):
         entry = self.tickets.open_next()
         if self.feedback.columns > 0:
             self.feedback.open(entry)
-        self.feedback.play(ticket, self.base.z, x)
+        if self.feedback.explores:
+            self.feedback.play(ticket, self.base.z, x)
+        else:
+            self.feedback.chart.to_user(self.base.z, x)
         if self.wrapper.weighs and not self.wrapper.admits(entry):
             self.tickets.lose(entry)
         return ticket
@@ -182,14 +180,12 @@ class Composition(Player):
             return DROPPED
         if self.feedback.columns > 0:
             self.feedback.use(answer)
+        self.count(entry)
         if self.wrapper.weighs:
-            self.count(entry)
             norm = self.tickets.weight * norm
             for i in range(self.base.dim):
                 self.work[i] = self.tickets.weight * cost[i]
             cost = self.work
-        else:
-            self.tickets.feed_arrival(entry)
         self.learned_cost = cost
         self.base.update(cost, norm)
         self.tickets.close(entry)
@@ -227,9 +223,9 @@ class Composition(Player):
         """Close an open entry that is overdue."""
         if self.wrapper.weighs:
             self.tickets.lose(entry)
-            return 0
-        self.feed_missing_answer(entry)
-        self.tickets.skip(entry)
+        else:
+            self.feed_missing_answer(entry)
+            self.tickets.skip(entry)
         return 0
 
     def cancel(self, ticket):
@@ -259,98 +255,94 @@ class Decision(NamedTuple):
     x: NDArray[np.float64]
     """The play: a vector, or for two-point feedback a pair of rows."""
 
+    def _repr_html_(self) -> str:
+        """Return a table for notebooks."""
+        return fields_html(self)
+
 
 _Decision = Decision
 
-if not cython.compiled:
 
-    def pair(kind, first, second):
-        """Return a named tuple of two."""
-        return tuple.__new__(kind, (first, second))
+class Plays(NamedTuple):
+    """What ``predict_many`` returns."""
 
-    def pause_collector():
-        """Pause the collector; return whether it was at work."""
-        was_enabled = gc.isenabled()
-        gc.disable()
-        return was_enabled
-
-    def resume_collector():
-        """Let the collector work again."""
-        gc.enable()
-
-    def plain_ticket(name):
-        """Return the ticket that a whole number stands for, or -1."""
-        return name if type(name) is int and 0 <= name < 1 << 62 else -1
+    tickets: NDArray[np.int64]
+    x: NDArray[np.float64]
+    """The plays, one after another."""
 
 
-def busy(who):
-    """Return the error for a call while another one is at work."""
-    return BusyError(
-        f"{who}: another call is at work here, in another thread or around this one; nothing has "
-        "changed: use one thread, hold a lock around every call, or give each thread its own"
-    )
+_CLOCK = "a Learner has no clock; bl.Deadline(learner, rounds) gives up on answers by their age"
+_LINEAR = "a Learner uses an answer at once and cannot take it back; observe it when it is final"
 
 
-class Learner:
+class Learner(Online):
     """The events of a learner around a player; ``models.learner`` adds specs and snapshots."""
 
-    # ``_is_ready`` is False during events, user code and long loops.
-    __slots__ = ("_is_ready", "_keys", "_kind", "_player", "_shape", "_wants_function")
+    __slots__ = ("_kind", "_player", "_shape", "_wants_function")
 
-    def _begin(self, player, kind: str, shape: tuple, wants_function: bool):
-        """Take a player; its plays have this shape."""
+    CANNOT = {
+        **dict.fromkeys(("at", "deadline", "tick"), _CLOCK),
+        **dict.fromkeys(("revise", "add"), _LINEAR),
+        "weight": "answers of a Learner have no weights; multiply the feedback by the weight",
+        "peek_many": "a Learner has no rows, so all would be the same; use peek",
+        "explain": "a Learner has no features; its spec, report() and bl.Problem.explain say more",
+    }
+
+    def _begin(self, settings, player, kind: str, shape: tuple, wants_function: bool):
+        """Take settings and a player; its plays have this shape."""
         self._player, self._kind, self._shape = player, kind, shape
-        self._keys, self._wants_function = Keys(player.tickets), wants_function
-        self._is_ready = True
+        self._wants_function = wants_function
+        self._connect(settings, player, Keys(player.tickets), Guard())
 
-    def _state(self, who):
-        """Return the state of the player and that of the keys, of the same moment.
-
-        NumPy lets other threads in while it copies.
-        """
-        if not self._is_ready:
-            raise busy(who)
-        self._is_ready = False
-        try:
-            return self._player.state(), self._keys.state()
-        finally:
-            self._is_ready = True
-
-    def ticket(self, name):
-        """Return the ticket that a key stands for; a ticket stands for itself."""
-        return self._keys.ticket(name)
-
-    def is_open(self, ticket):
-        """Tell whether a ticket, or that of a key, still waits for its answer."""
-        return self._keys.is_open(ticket)
-
-    def predict(self, key=None):
+    def predict(self, *, key=None, at=None, deadline=None):
         """Return the next ticket and play. The play is the caller's own copy.
 
-        With a ``key``, a string that no open ticket has, every other verb takes the key in the
+        With a ``key``, a string that no open ticket has, every other method takes the key in the
         place of the ticket, and snapshots keep it.
 
         A key is free again as soon as its ticket is closed, also where that was given up on
         (``Skip``, ``Deadline``) or lost (``Capacity``). A late answer to the old ticket would then
         be taken for one to the new: under these give every key once.
         """
+        if at is not None or deadline is not None:
+            raise self._unsupported("predict", "at")
         x = new_floats(self._player.play_size)
         ticket: cython.longlong = self._event(PREDICT, 0, floats_at(x), key, "predict")
+        return self._decision(ticket, x, "predict: ")
+
+    def _decision(self, ticket, x, where):
+        """Return the result of a prediction, or raise why there is none."""
         if ticket < 0:
-            raise refusals.too_early(self._kind, "predict: ")
+            raise refusals.too_early(self._kind, where)
         if len(self._shape) > 1:
             x = x.reshape(self._shape)
         return pair(_Decision, ticket, x)
 
-    def observe(self, ticket, feedback):
+    def _open(self, who, row, key, at, deadline):
+        if at is not None or deadline is not None:
+            raise self._unsupported(who, "at")
+        x = new_floats(self._player.play_size)
+        ticket: cython.longlong = self._event_alone(PREDICT, 0, floats_at(x), key)
+        return self._decision(ticket, x, f"{who}: ")
+
+    def peek(self):
+        """Return the play of the next ``predict``, without a ticket and without any change."""
+        return Online.peek(self)
+
+    def _columns(self, tickets, values):
+        return Plays(tickets, np.array(values).reshape(-1, *self._shape))
+
+    def observe(self, ticket, answer, *, at=None, weight=None):
         """Use the answer to a ticket: a gradient, a value, two values, or a gradient function.
 
         Any order, any delay. Returns False when the ticket had been given up on (``Skip``,
         ``Deadline``) or is not tracked (``Capacity``), so that the answer is dropped. Raises
         ``UnknownTicket``, ``AlreadyObserved`` or ``BadFeedback``, and then nothing has changed.
         """
-        if not self._is_ready:
+        if not self._guard.is_ready:
             raise busy("observe")
+        if at is not None or weight is not None:
+            raise self._unsupported("observe", "at" if weight is None else "weight")
         status: cython.longlong
         number: cython.longlong = plain_ticket(ticket)
         if number < 0:
@@ -359,12 +351,27 @@ class Learner:
                 return False
             number = found
         if self._wants_function:
-            feedback = self._gradient_now(number, feedback)
-        elif not is_plain(feedback, self._player.answer_size):
-            feedback = self._converted(feedback)
-        status = self._event(OBSERVE, number, floats_at(feedback), ticket, "observe")
+            answer = self._gradient_alone(number, answer)
+        elif not is_plain(answer, self._player.answer_size):
+            answer = self._converted(answer, "observe: ")
+        status = self._event(OBSERVE, number, floats_at(answer), ticket, "observe")
         if status < 0:
             raise self._refusal(status, number, "observe: ")
+        return status == USED
+
+    def _learn(self, who, number, answer, at, weight, is_final):
+        if not is_final:
+            raise self._unsupported(who, who)
+        if at is not None or weight is not None:
+            raise self._unsupported(who, "at" if weight is None else "weight")
+        where = f"{who}: "
+        if self._wants_function:
+            answer = self._gradient_now(number, answer, where)
+        elif not is_plain(answer, self._player.answer_size):
+            answer = self._converted(answer, where)
+        status: cython.longlong = self._event_alone(OBSERVE, number, floats_at(answer), None)
+        if status < 0:
+            raise self._refusal(status, number, where)
         return status == USED
 
     def cancel(self, ticket):
@@ -373,7 +380,7 @@ class Learner:
         It counts as zero feedback, as when ``Skip`` or ``Deadline`` gives up; a ticket that was
         given up on is just forgotten.
         """
-        if not self._is_ready:
+        if not self._guard.is_ready:
             raise busy("cancel")
         number = self._find(ticket)
         if number is None:
@@ -383,35 +390,31 @@ class Learner:
         if status < 0:
             raise self._refusal(status, number, "cancel: ")
 
-    def run(self, timeline, feedback, *, first=0, keep=True):
+    def replay(self, timeline, answers, *, first=0, keep=True):
         """Feed a whole log through one loop and return the plays, one row per prediction.
 
         The loop releases the interpreter lock. ``timeline`` is a ``Timeline`` (answers that never
         came stay open) or an array of events: t for the prediction of ticket t, ~t for its
-        observation. Row i of ``feedback`` is the answer to ticket first + i. The result is the
+        observation. Row i of ``answers`` is the answer to ticket first + i. The result is the
         same, bit for bit, as event by event. Answers to forgotten tickets (see ``Skip``) are passed
         over, since a log has them in any case. With ``keep=False`` only the last play is kept. When
-        an event is refused, or the run is interrupted, the learner is as it was before.
+        an event is refused, or the replay is interrupted, the learner is as it was before.
         """
         first = checked_ticket(first)
-        if not self._is_ready:
-            raise busy("run")
-        self._is_ready = False
-        saved = None
+        return self._alone("replay", lambda: self._replayed(timeline, answers, first, keep))
+
+    def _replayed(self, timeline, answers, first, keep):
+        events, answers = self._replay_arguments(timeline, answers)
+        predictions = np.count_nonzero(events >= 0)
+        plays = np.empty((predictions if keep else 1, self._player.play_size))
+        saved = self._player.state()
         try:
-            events, answers = self._run_arguments(timeline, feedback)
-            predictions = np.count_nonzero(events >= 0)
-            plays = np.empty((predictions if keep else 1, self._player.play_size))
-            saved = self._player.state()
             self._player.tickets.reserve(RESERVED)
-            self._run_events(events, answers, plays, first)
-            return plays.reshape(-1, *self._shape)
+            self._replay_events(events, answers, plays, first)
         except BaseException:
-            if saved is not None:
-                self._player.restore(saved)
+            self._player.restore(saved)
             raise
-        finally:
-            self._is_ready = True
+        return plays.reshape(-1, *self._shape)
 
     # --- One event -------------------------------------------------------------------------------
 
@@ -421,29 +424,33 @@ class Learner:
         The collector of Python 3.11 runs where objects are made, and Python code of finalizers
         with it, so it is paused: nothing lets others in between, which would only be refused.
         """
-        status: cython.longlong
-        if not self._is_ready:
+        guard = self._guard
+        if not guard.is_ready:
             raise busy(who)
-        has_user_parts: cython.bint = self._player.has_user_parts
-        is_paused: cython.bint = not has_user_parts and pause_collector()
-        self._is_ready = False
+        is_paused: cython.bint = not self._player.has_user_parts and pause_collector()
+        guard.is_ready = False
         try:
-            if event == PREDICT and name is not None:
-                name = self._keys.check(name)
-            if has_user_parts:
-                status = self._do_or_undo(event, ticket, numbers)
-            else:
-                status = self._do(event, ticket, numbers)
-            if event == PREDICT:
-                if name is not None and status >= 0:
-                    self._keys.assign(name, status)
-            elif status >= 0 and self._keys.ticket_of and self._keys.stands_for(name, ticket):
-                self._keys.remove(name)
-            return status
+            return self._event_alone(event, ticket, numbers, name)
         finally:
-            self._is_ready = True
+            guard.is_ready = True
             if is_paused:
                 resume_collector()
+
+    def _event_alone(self, event, ticket, numbers, name):
+        """Do an event with its key, and return its status."""
+        status: cython.longlong
+        if event == PREDICT and name is not None:
+            name = self._keys.check(name)
+        if self._player.has_user_parts:
+            status = self._do_or_undo(event, ticket, numbers)
+        else:
+            status = self._do(event, ticket, numbers)
+        if event == PREDICT:
+            if name is not None and status >= 0:
+                self._keys.assign(name, status)
+        elif status >= 0 and self._keys.ticket_of and self._keys.stands_for(name, ticket):
+            self._keys.remove(name)
+        return status
 
     def _do_or_undo(self, event, ticket, numbers):
         """Do an event and return its status; undo it if a part of a user raises."""
@@ -467,38 +474,36 @@ class Learner:
             status = self._player.predict(numbers)
         return status
 
-    def _gradient_now(self, ticket, gradient):
+    def _gradient_alone(self, ticket, gradient):
+        """Return the gradient of a late loss at the current point; refuse calls meanwhile."""
+        return self._alone("observe", lambda: self._gradient_now(ticket, gradient, "observe: "))
+
+    def _gradient_now(self, ticket, gradient, where):
         """Return the gradient of a late loss at the current point.
 
         That of a skipped ticket is only looked at, for whether it is larger than was assumed.
         """
         if not callable(gradient):
             raise BadFeedback(
-                f"observe: {self._kind} takes a function that gives the gradient at a point, "
+                f"{where}{self._kind} takes a function that gives the gradient at a point, "
                 f"got {type(gradient).__name__}"
             )
         point = new_floats(self._player.play_size)
-        if not self._is_ready:
-            raise busy("observe")
         status: cython.longlong = self._player.status_of(ticket)
         if status < 0:
-            raise self._refusal(status, ticket, "observe: ")
+            raise self._refusal(status, ticket, where)
         self._player.peek(floats_at(point))
-        self._is_ready = False
-        try:
-            answer = gradient(point)
-            plain: cython.bint = is_plain(answer, self._player.answer_size)
-            return answer if plain else self._converted(answer)
-        finally:
-            self._is_ready = True
+        answer = gradient(point)
+        plain: cython.bint = is_plain(answer, self._player.answer_size)
+        return answer if plain else self._converted(answer, where)
 
     # --- Whole logs ------------------------------------------------------------------------------
 
-    def _run_arguments(self, timeline, feedback):
+    def _replay_arguments(self, timeline, feedback):
         """Return events and answers, one row each, as arrays; ``belated.models.learner`` has it."""
         raise NotImplementedError
 
-    def _run_events(self, events, answers, plays, first):
+    def _replay_events(self, events, answers, plays, first):
         """Feed all events; the first that is refused is raised, and those before it are done."""
         timeline: cython.p_longlong = ints_at(events)
         given: cython.p_double = floats_at(answers)
@@ -543,7 +548,7 @@ class Learner:
 
     def _grow_or_raise(self, event, position, answers, first):
         """Let the table grow if it was full, else raise why an event was refused."""
-        where = f"run: event {position}: "
+        where = f"replay: event {position}: "
         ticket: cython.longlong = ~event
         if event >= 0:
             if event != self._player.tickets.rounds:
@@ -568,14 +573,14 @@ class Learner:
                 return None
             raise
 
-    def _converted(self, feedback):
+    def _converted(self, feedback, where):
         """Return an answer as a vector without gaps."""
         size = self._player.answer_size
-        answer = numbers(feedback, f"observe: an answer must be {size} numbers", BadFeedback)
+        answer = numbers(feedback, f"{where}an answer must be {size} numbers", BadFeedback)
         if answer.ndim == 0:
             answer = answer.reshape(1)
         if answer.shape != (size,):
-            raise refusals.of_shape((size,), answer.shape, "observe: ")
+            raise refusals.of_shape((size,), answer.shape, where)
         return answer
 
     def _refusal(self, status, ticket, where):

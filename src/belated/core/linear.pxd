@@ -2,14 +2,16 @@ cimport cython
 from libc.math cimport INFINITY, NAN, sqrt
 
 from belated.core.censoring cimport (
-    Censoring, Expiry, ImportanceWeights, LabelKinds, PendingPositives
+    FEWEST_UPDATES, Censoring, Expiry, PendingPositives, importance_weight
 )
 from belated.core.component cimport Component
 from belated.core.experts cimport ROW_FLOATS, Experts, row_at
 from belated.core.hashing cimport Hasher
 from belated.core.label_losses cimport FIRST_LABELS, HUGE_WEIGHT, LabelLoss, LabelStatistics
-from belated.core.learner cimport pair, plain_ticket
-from belated.core.numerics cimport LAST, floats_at, ints_at, ints_from, part, plain_size
+from belated.core.numerics cimport (
+    LAST, floats_at, grown, ints_at, ints_from, pair, part, plain_size, ticket_uniform
+)
+from belated.core.online cimport Guard, Online
 from belated.core.tickets cimport (
     BAD, CLOSED, DROPPED, FULL, TOO_LARGE, USED, Keys, Tickets
 )
@@ -17,33 +19,29 @@ from belated.core.tickets cimport (
 cdef Py_ssize_t SHOWN, KNOWN, LABEL, LEARNED, DUE, SETTLED, QUEUED, WIDTH
 
 @cython.final
-cdef class Deadlines:
-    cdef readonly Tickets tickets
-    cdef long long count, room
-    cdef object due_array, number_array
-    cdef double* due
+cdef class Heap:
+    cdef readonly long long count, room
+    cdef object time_array, number_array
+    cdef double* time
     cdef long long* number
-    cdef bint make_room(self) noexcept nogil
-    cdef bint precedes(self, double due, long long number, long long place) noexcept nogil
-    cdef void push(self, double due, long long number) noexcept nogil
+    cdef int resize(self, long long room) except -1
+    cdef bint precedes(self, double time, long long number, long long place) noexcept nogil
+    cdef void push(self, double time, long long number) noexcept nogil
     cdef long long pop(self) noexcept nogil
-    cdef bint drop_closed_and_check_due(self, double now) noexcept nogil
 
 @cython.final
 cdef class Answers(Component):
     cdef readonly long long count, room
     cdef long long closing
-    cdef object number_array, label_array, weight_array, final_array, key_array, order_array
+    cdef Heap heap
+    cdef tuple arrays
     cdef long long* number
     cdef double* label
     cdef double* weight
     cdef long long* final
-    cdef double* key
     cdef long long* order
-    cdef long long* spare
     cdef void append(self, long long number, double label, double weight, bint is_final) noexcept nogil
     cdef void sort(self) noexcept nogil
-    cdef void sort_by_key(self) noexcept nogil
 
 cdef class Linear(Component):
     cdef readonly Tickets tickets
@@ -53,15 +51,13 @@ cdef class Linear(Component):
     cdef readonly Censoring censoring
     cdef readonly PendingPositives positives
     cdef readonly Expiry expiry
-    cdef readonly LabelKinds kinds
-    cdef readonly ImportanceWeights weights
     cdef readonly Answers answers
-    cdef readonly Deadlines deadlines
-    cdef readonly bint has_deadlines, has_silence, expects_positives, learns_late
+    cdef readonly Heap deadlines
+    cdef readonly bint has_deadlines, has_silence, expects_positives, is_censored, learns_late
     cdef readonly long long most_open
     cdef readonly double deadline, silence
     cdef public long long settled, settled_late, corrected, heard, kind_of_times
-    cdef public double clock, lost, scored
+    cdef public double clock, lost, scored, sum_of_ages
     # The prediction of the latest ``predict`` or ``peek``; whether the latest answer was late.
     cdef readonly double value
     cdef readonly bint is_late
@@ -88,13 +84,13 @@ cdef class Linear(Component):
     cdef bint uses(self, long long entry, double at) noexcept nogil
     cdef bint has_room(self, Py_ssize_t count) noexcept nogil
     cdef bint make_room(self, Py_ssize_t count) noexcept nogil
+    cdef void drop_closed_deadlines(self) noexcept nogil
+    cdef bint is_any_due(self, double at) noexcept nogil
     cdef void reset_if_none_pending(self) noexcept nogil
     cdef void pass_time(self, double at) noexcept nogil
     cdef void expire_tickets(self) noexcept nogil
     cdef void close_late(self, long long entry) noexcept nogil
     cdef void release(self, long long entry) noexcept nogil
-    cdef void update_correction(self) noexcept nogil
-    cdef double show(self, double p) noexcept nogil
     cdef void apply(self, long long ticket, double y, double weight, bint is_final) noexcept nogil
     cdef void learn(self, long long entry, double y, double learned, double weight, double often) noexcept nogil
     cdef void learn_again(self, long long entry, double y, double learned) noexcept nogil
@@ -109,7 +105,8 @@ cdef class Replay:
     cdef readonly Py_ssize_t count
     cdef readonly int status
     cdef readonly bint has_times, has_spans
-    cdef readonly object predictions, arrays, margins
+    cdef readonly object predictions, arrays, margins, statuses
+    cdef long long* status_of
     cdef double* margin
     cdef long long* event
     cdef long long* place
@@ -123,22 +120,16 @@ cdef class Replay:
     cdef Py_ssize_t run(self, Py_ssize_t start, Py_ssize_t end) noexcept nogil
     cdef Py_ssize_t entries_at(self, Py_ssize_t i) noexcept
 
-cdef class LinearModel:
+cdef class LinearModel(Online):
     cdef readonly Linear _linear
-    cdef readonly Keys _names
     cdef readonly Hasher _hasher
-    cdef readonly object _settings
-    cdef bint _is_ready
     cdef object _row, _positions
     cdef long long* _indices
     cdef double* _values
 
-    cdef Py_ssize_t _read_row(self, object features) except -1
+    cdef Py_ssize_t _read_row(self, object row) except -1
     cdef long long _issue(self, Py_ssize_t count, double at, double span) except -100
     cdef long long _answer(self, long long ticket, double label, double weight, double at, bint is_final) except -100
-    cdef object _queue_label(self, object who, object ticket, object label, object weight, object at, bint is_final)
-    cdef object _queue_label_alone(self, object who, object ticket, object label, object weight, object at, bint is_final)
     cdef object _run(self, Replay replay, object progress)
-    cpdef object _checked_key(self, object key)
-    cdef object _refused_row(self, object features, Py_ssize_t count, object who)
+    cdef object _refused_row(self, object row, Py_ssize_t count, object who)
     cdef object _refusal(self, long long status, long long ticket, object label, object weight, object who)

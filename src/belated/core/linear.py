@@ -18,24 +18,25 @@ Calling sequence for what owns a ``Linear`` (choosers, intervals):
   queued provisionally. ``commit_answers()`` inside of an event that will not be refused any more:
   applies it permanently.
 
-``LinearModel._read_row(features)`` writes the entries of a row to ``_indices`` and ``_values``
-(valid until the next one) and returns how many there are; it may run Python code, so ``_is_ready``
-must be False meanwhile.
+``LinearModel._read_row(row)`` writes the entries of a row to ``_indices`` and ``_values`` (valid
+until the next one) and returns how many there are; it may run Python code, so the guard must be
+down meanwhile.
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import cython
 import numpy as np
 
 from belated import limits, refusals
-from belated.core.censoring import AGES, AMOUNT, LARGE, BinaryCensoring, NumericCensoring
-from belated.core.component import COUNT, SLACK, Range, demand
-from belated.core.learner import busy
+from belated.core.censoring import AGES, AMOUNT, LARGE
+from belated.core.component import COUNT, SLACK, Range, demand, take_columns
+from belated.core.online import number_of
 from belated.errors import AlreadyObserved, BadFeedback
+from belated.tables import fields_html
 
 if cython.compiled:
     from cython.cimports import numpy as cnp
@@ -46,7 +47,13 @@ else:
     from math import nan as NAN
     from math import sqrt
 
-    from belated.core.censoring import Expiry, ImportanceWeights, LabelKinds, PendingPositives
+    from belated.core.censoring import (
+        FEWEST_UPDATES,
+        Censoring,
+        Expiry,
+        PendingPositives,
+        importance_weight,
+    )
     from belated.core.component import Component
     from belated.core.experts import ROW_FLOATS, Experts, row_at
     from belated.core.label_losses import (
@@ -55,9 +62,22 @@ else:
         LabelLoss,
         LabelStatistics,
     )
-    from belated.core.learner import pair, plain_ticket
-    from belated.core.numerics import LAST, floats_at, ints_at, ints_from, part, plain_size
+    from belated.core.numerics import (
+        LAST,
+        floats_at,
+        grown,
+        ints_at,
+        ints_from,
+        pair,
+        part,
+        plain_size,
+        ticket_uniform,
+    )
+    from belated.core.online import Guard, Online
     from belated.core.tickets import BAD, CLOSED, DROPPED, FULL, TOO_LARGE, USED, Keys, Tickets
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 # What is kept of a ticket: its row, with the number of its entries; the prediction before the link;
 # whether there is a label so far, which, and what was learned of it; when it is due (LAST: never);
@@ -80,153 +100,101 @@ SETTLING = cython.declare(cython.longlong, 50)
 # --- Deadlines -----------------------------------------------------------------------------------
 
 
-class Deadlines:
-    """When tickets are due: a heap of (time, ticket), the earliest first and of equals the oldest.
+class Heap:
+    """Numbers and when they are due: the earliest first, and of equals the smallest."""
 
-    Tickets that are closed by now stay until they come up, or until room is needed. What comes up
-    next depends only on which tickets are open and when they are due, so snapshots leave the heap
-    out.
-    """
-
-    def __init__(self, tickets: Tickets):
-        self.tickets, self.count, self.room = tickets, 0, 0
-        self.resize(tickets.capacity)
+    def __init__(self):
+        self.count = self.room = 0
+        self.time_array, self.number_array = np.zeros(0), np.zeros(0, np.int64)
+        self.resize(64)
 
     def resize(self, room):
-        """Give the heap room for so many tickets."""
-        due_array, number_array = np.zeros(room), np.zeros(room, np.int64)
-        due, number = floats_at(due_array), ints_at(number_array)
-        if room <= self.room:  # another thread was here while NumPy allocated
-            return
-        for i in range(self.count):
-            due[i], number[i] = self.due[i], self.number[i]
-        self.due_array, self.number_array, self.room = due_array, number_array, room
-        self.due, self.number = due, number
+        """Have room for so many numbers."""
+        self.time_array, self.number_array = (
+            grown(self.time_array, room),
+            grown(self.number_array, room),
+        )
+        self.time, self.number = floats_at(self.time_array), ints_at(self.number_array)
+        self.room = room
+        return 0
 
-    def make_room(self):
-        """Make room for one more by dropping tickets that are closed; False if it has to grow."""
-        if self.count < self.room:
-            return True
-        count: cython.longlong = self.count
-        self.count = 0
-        for i in range(count):
-            due, number = self.due[i], self.number[i]
-            if self.tickets.is_open(number):
-                self.push(due, number)
-        return self.count < self.room
+    def precedes(self, time, number, place):
+        """Tell whether a number comes before the one at a place."""
+        other = self.time[place]
+        return time < other or (time == other and number < self.number[place])
 
-    def precedes(self, due, number, place):
-        """Tell whether a ticket comes before the one at a place."""
-        other = self.due[place]
-        return due < other or (due == other and number < self.number[place])
-
-    def push(self, due, number):
-        """Note when a ticket is due."""
+    def push(self, time, number):
+        """Add a number, for which there is room."""
         place: cython.longlong = self.count
-        parent: cython.longlong
+        parent: cython.longlong = (place - 1) >> 1
         self.count += 1
-        while place > 0:
-            parent = (place - 1) >> 1
-            if not self.precedes(due, number, parent):
-                break
-            self.due[place], self.number[place] = self.due[parent], self.number[parent]
-            place = parent
-        self.due[place], self.number[place] = due, number
+        while place > 0 and self.precedes(time, number, parent):
+            self.time[place], self.number[place] = self.time[parent], self.number[parent]
+            place, parent = parent, (parent - 1) >> 1
+        self.time[place], self.number[place] = time, number
 
     def pop(self):
-        """Remove the first ticket and return it; the last one sinks from the top."""
+        """Remove the first number and return it; the last one sinks from the top."""
         first = self.number[0]
         self.count -= 1
         count: cython.longlong = self.count
-        due, number = self.due[count], self.number[count]
+        time, number = self.time[count], self.number[count]
         place: cython.longlong = 0
         child: cython.longlong = 1
         while child < count:
             if child + 1 < count and self.precedes(
-                self.due[child + 1], self.number[child + 1], child
+                self.time[child + 1], self.number[child + 1], child
             ):
                 child += 1
-            if self.precedes(due, number, child):
+            if self.precedes(time, number, child):
                 break
-            self.due[place], self.number[place] = self.due[child], self.number[child]
-            place = child
-            child = 2 * place + 1
-        self.due[place], self.number[place] = due, number
+            self.time[place], self.number[place] = self.time[child], self.number[child]
+            place, child = child, 2 * child + 1
+        self.time[place], self.number[place] = time, number
         return first
-
-    def drop_closed_and_check_due(self, now):
-        """Drop closed tickets that come first; tell whether an open one is due before a time."""
-        while self.count > 0 and self.due[0] < now:
-            if self.tickets.is_open(self.number[0]):
-                return True
-            self.pop()
-        return False
 
 
 # --- Answers -------------------------------------------------------------------------------------
 
 NEAR = cython.declare(cython.longlong, 1000)  # tickets that count as asked at about one time
-M64 = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
-STEP = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
-FIRST_MIX = cython.declare(cython.ulonglong, 0xBF58476D1CE4E5B9)
-SECOND_MIX = cython.declare(cython.ulonglong, 0x94D049BB133111EB)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def ticket_uniform(ticket: cython.longlong) -> cython.double:
-    """Return a number in [0, 1) made of a ticket: the upper 53 bits of what SplitMix64 makes of it.
-
-    Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
-    """
-    z: cython.ulonglong = ticket + 1
-    z = z * STEP & M64
-    z = (z ^ z >> 30) * FIRST_MIX & M64
-    z = (z ^ z >> 27) * SECOND_MIX & M64
-    high: cython.longlong = (z ^ z >> 31) >> 11
-    return high * 1.1102230246251565e-16  # 2^-53
 
 
 class Answers(Component):
     """Answers since the last prediction: a set, as no prediction was made between any two of them.
 
-    Experts take one step after another, so they follow the order of labels, and end with what came
-    last. Where labels come in bulk they are sorted by something: by store, by product, by size, by
-    how long they took. That says nothing, as no prediction was made in between. So a set is learned
-    in an order that depends on its tickets alone. With r the rank of a ticket among the n of the
-    set, and u in [0, 1) made of its number, labels come in the order of
+    Experts end with what came last, and where labels come in bulk their order says nothing: they
+    are sorted by store, by size, or by how long they took. So a set is learned in an order that
+    depends on its tickets alone: with r the rank of a ticket among the n of the set, and u in
+    [0, 1) made of its number, in the order of
 
         r + max(n, 1000) u.
 
-    That mixes some hundred labels as if at random, also where tickets were asked in such an order.
-    But of a thousand and more, asked over a long time, the last are still learned after the first,
-    more or less: what is newest counts most where the world changes. Labels of one ticket keep
-    their order. ``closing`` of the answers close an open ticket.
+    That mixes some hundred labels as if at random; of a thousand and more, asked over a long time,
+    the last are still learned after the first. Labels of one ticket keep their order. ``closing``
+    of the answers close an open ticket.
     """
 
+    COLUMNS = {
+        "numbers": np.int64,
+        "labels": np.float64,
+        "weights": np.float64,
+        "final": np.int64,
+    }
+
     def __init__(self):
-        self.count = self.closing = self.room = 0
-        self.resize(64)
+        self.count = self.closing = 0
+        self.heap = Heap()
+        self.arrays = tuple(np.zeros(0, kind) for kind in (*self.COLUMNS.values(), np.int64))
+        self.resize(self.heap.room)
 
     def resize(self, room):
         """Give the queue room for so many answers."""
-        number_array, final_array = np.zeros((2, room), np.int64)
-        label_array, weight_array, key_array = np.zeros((3, room))
-        order_array = np.zeros(2 * room, np.int64)
-        number, final = ints_at(number_array), ints_at(final_array)
-        label, weight = floats_at(label_array), floats_at(weight_array)
-        if room <= self.room:  # another thread was here while NumPy allocated
-            return
-        for i in range(self.count):
-            number[i], final[i] = self.number[i], self.final[i]
-            label[i], weight[i] = self.label[i], self.weight[i]
-        self.number_array, self.final_array = number_array, final_array
-        self.label_array, self.weight_array = label_array, weight_array
-        self.key_array, self.order_array = key_array, order_array
-        self.number, self.final, self.label, self.weight = number, final, label, weight
-        self.key, self.order = floats_at(key_array), ints_at(order_array)
-        self.spare, self.room = ints_at(order_array[room:]), room
+        self.heap.resize(room)
+        self.arrays = tuple(grown(array, room) for array in self.arrays)
+        numbers, labels, weights, final, order = self.arrays
+        self.number, self.label = ints_at(numbers), floats_at(labels)
+        self.weight, self.final, self.order = floats_at(weights), ints_at(final), ints_at(order)
+        self.room = room
 
     def append(self, number, label, weight, is_final):
         """Put an answer behind the others."""
@@ -240,62 +208,26 @@ class Answers(Component):
         n: cython.longlong = self.count
         i: cython.longlong
         for i in range(n):
-            self.order[i] = i
-            self.key[i] = self.number[i]
-        if n < 2:
-            return
-        self.sort_by_key()
+            self.heap.push(self.number[i], i)
+        for i in range(n):
+            self.order[i] = self.heap.pop()
         scale = 1.0 * max(n, NEAR)
         for i in range(n):
             at = self.order[i]
-            self.key[at] = i + scale * ticket_uniform(self.number[at])
-        self.sort_by_key()
-
-    def sort_by_key(self):
-        """Sort ``order`` by ``key``, equal ones as they are (merge sort)."""
-        n: cython.longlong = self.count
-        source, target, width = self.order, self.spare, cython.cast(cython.longlong, 1)
-        start: cython.longlong
-        k: cython.longlong
-        while width < n:
-            start = 0
-            while start < n:
-                i, middle, end = start, min(start + width, n), min(start + 2 * width, n)
-                j = middle
-                for k in range(start, end):
-                    if i < middle and (j >= end or self.key[source[i]] <= self.key[source[j]]):
-                        target[k] = source[i]
-                        i += 1
-                    else:
-                        target[k] = source[j]
-                        j += 1
-                start = end
-            source, target = target, source
-            width *= 2
-        for k in range(n):
-            self.spare[k] = source[k]
-        for k in range(n):
-            self.order[k] = self.spare[k]
+            self.heap.push(i + scale * ticket_uniform(self.number[at]), at)
+        for i in range(n):
+            self.order[i] = self.heap.pop()
 
     def state(self):
         """Return the answers in the order of learning."""
         self.sort()
-        order = self.order_array[: self.count]
-        return {
-            "numbers": self.number_array[order],
-            "labels": self.label_array[order],
-            "weights": self.weight_array[order],
-            "final": self.final_array[order],
-        }
+        order = self.arrays[4][: self.count]
+        return {n: a[order] for n, a in zip(self.COLUMNS, self.arrays, strict=False)}
 
     def check(self, state):
-        names = ("numbers", "labels", "weights", "final")
-        demand(set(state) == set(names), "answers")
-        kinds = {"numbers": np.int64, "labels": np.float64, "weights": np.float64}
-        for name in names:
-            array = state[name]
-            fits = isinstance(array, np.ndarray) and array.dtype == kinds.get(name, np.int64)
-            demand(fits and array.shape == (len(state["numbers"]),), "answers")
+        rest = dict(state)
+        take_columns(rest, self.COLUMNS)
+        demand(not rest, "answers")
 
     def restore(self, state):
         """Forget all answers; ``Linear`` takes those of the state, one by one."""
@@ -305,19 +237,7 @@ class Answers(Component):
 # --- The model -----------------------------------------------------------------------------------
 
 # Counts by age, of which a state has those up to the last that is not 0.
-BY_AGE = ("expiry.came", "censoring.counts", "censoring.sums", "positives.corrections")
-
-
-def lengthened(state):
-    """Return a state with all counts by age."""
-    found = dict(state)
-    for name in BY_AGE:
-        counts = state.get(name)
-        demand(isinstance(counts, np.ndarray) and counts.dtype == np.float64, "counts by age")
-        demand(counts.ndim == 1 and len(counts) <= AGES, "counts by age")
-        demand(len(counts) == 0 or counts[len(counts) - 1] != 0.0, "counts by age")
-        found[name] = np.append(counts, np.zeros(AGES - len(counts)))
-    return found
+BY_AGE = ("expiry.came", "censoring.counts", "censoring.yes", "positives.corrections")
 
 
 class Linear(Component):
@@ -330,7 +250,7 @@ class Linear(Component):
     ``settled`` counts tickets whose label so far became the last word by itself, ``heard`` those of
     them that were closed by that, ``settled_late`` labels that came afterwards, ``corrected``
     labels that replaced another one; ``lost`` is the sum of weights times losses of what was shown,
-    ``scored`` that of the weights.
+    ``scored`` that of the weights. ``sum_of_ages`` is that of first labels, when they came.
     """
 
     FIELDS = {
@@ -338,44 +258,43 @@ class Linear(Component):
         "kind_of_times": Range(0, 3, int),
         "clock": Range(-math.inf, LAST),
         "lost": Range(-1e250, 1e250),
-        "scored": AMOUNT,
+        **dict.fromkeys(("scored", "sum_of_ages"), AMOUNT),
     }
 
     def __init__(
         self,
-        loss: object,
-        coordinates: object,
-        intercept: object,
-        l1: object,
-        l2: object,
-        silence: object,
-        deadline: object,
-        learns_late: object,
-        most_open: object,
-        by_ages: object,
-        least_wait: object,
-        wait: object,
+        loss,
+        coordinates,
+        intercept,
+        l1,
+        l2,
+        silence,
+        deadline,
+        learns_late,
+        most_open,
+        by_ages,
+        least_wait,
+        wait,
     ):
         self.tickets = Tickets(WIDTH, LAST)
         self.loss, self.labels = loss, LabelStatistics(loss)
         self.experts = Experts(loss, self.labels, coordinates, intercept, l1, l2)
-        censoring = BinaryCensoring if loss.is_binary else NumericCensoring
-        self.censoring = censoring(self.tickets, self.labels, KNOWN)
-        self.positives, self.kinds = PendingPositives(), LabelKinds()
-        self.expiry, self.weights = Expiry(by_ages, least_wait, wait), ImportanceWeights()
-        self.answers, self.deadlines = Answers(), Deadlines(self.tickets)
+        self.censoring = Censoring(self.tickets, self.labels, KNOWN)
+        self.positives, self.expiry = PendingPositives(), Expiry(by_ages, least_wait, wait)
+        self.answers, self.deadlines = Answers(), Heap()
         self.has_silence, self.silence = silence is not None, silence or 0.0
         self.expects_positives = self.has_silence and loss.is_binary
+        self.is_censored = not self.has_silence and loss.is_binary and loss.has_link
         self.has_deadlines = deadline is not None
         self.deadline = 0.0 if deadline is None else deadline
         self.learns_late, self.most_open = learns_late, most_open or 0
         self.settled = self.settled_late = self.corrected = self.heard = self.kind_of_times = 0
-        self.clock, self.lost, self.scored = -math.inf, 0.0, 0.0
+        self.clock, self.lost, self.scored, self.sum_of_ages = -math.inf, 0.0, 0.0, 0.0
         self.value, self.is_late, self.is_applied, self.saved = 0.0, False, False, None
 
     def parts(self):
-        names = ("tickets", "labels", "experts", "censoring", "positives", "expiry", "kinds")
-        return {name: getattr(self, name) for name in (*names, "weights", "answers")}
+        names = ("tickets", "labels", "experts", "censoring", "positives", "expiry", "answers")
+        return {name: getattr(self, name) for name in names}
 
     # --- Predictions -----------------------------------------------------------------------------
 
@@ -392,7 +311,8 @@ class Linear(Component):
         entry = self.tickets.open_next()
         record = self.tickets.record(entry)
         ticket = self.tickets.number[entry]
-        p = self.show(self.experts.predict(row_at(record), indices, values, count))
+        p = self.experts.predict(row_at(record), indices, values, count)
+        p = self.censoring.corrected(p)
         record[SHOWN] = p
         record[KNOWN] = record[LABEL] = record[LEARNED] = record[SETTLED] = record[QUEUED] = 0.0
         record[DUE] = LAST
@@ -403,9 +323,13 @@ class Linear(Component):
                 self.deadlines.push(due, ticket)
         self.value = self.loss.link(p)
         if self.has_silence:  # not clipped: no user sent it
-            self.update_correction()
+            if 0 < self.positives.next_update <= self.tickets.rounds:
+                pending = self.positives.update(
+                    self.tickets.rounds, self.tickets.rounds - self.tickets.arrived
+                )
+                self.labels.pending_positives = pending if self.silence == 0.0 else -pending
             self.learn(entry, self.silence, self.silence, 1.0, 1.0)
-        elif self.censoring.is_counting and self.tickets.rounds >= self.censoring.next_update:
+        elif 0 < self.censoring.next_update <= self.tickets.rounds:
             self.censoring.update()
         return ticket
 
@@ -415,22 +339,9 @@ class Linear(Component):
             return BAD
         if not self.make_room(count):
             return FULL
-        self.value = self.loss.link(self.show(self.experts.peek(indices, values, count)))
+        p = self.censoring.corrected(self.experts.peek(indices, values, count))
+        self.value = self.loss.link(p)
         return USED
-
-    def show(self, p):
-        """Return what is shown of what the experts predict."""
-        return self.censoring.corrected(p)
-
-    def update_correction(self):
-        """Count, now and then, how many corrections of silence are still to come."""
-        if not self.expects_positives or self.positives.is_counting == 0:
-            return
-        if self.tickets.rounds >= self.positives.next_update:
-            pending = self.positives.update(
-                self.tickets.rounds, self.tickets.rounds - self.tickets.arrived
-            )
-            self.labels.pending_positives = pending if self.silence == 0.0 else -pending
 
     # --- Room ------------------------------------------------------------------------------------
 
@@ -440,23 +351,6 @@ class Linear(Component):
             return False
         return not self.has_deadlines or self.deadlines.count < self.deadlines.room
 
-    def make_room(self, count):
-        """Make room by dropping what is closed; False if something has to grow.
-
-        Nothing moves while answers are applied provisionally.
-        """
-        if self.is_applied or self.has_room(count):
-            return self.has_room(count)
-        if not self.tickets.make_room():
-            return False
-        if not self.experts.has_room(count):
-            if not self.experts.fits_compacted(count):
-                return False
-            self.compact()
-        if self.has_deadlines and not self.deadlines.make_room():
-            return False
-        return self.experts.has_room(count)
-
     def compact(self):
         """Drop the rows of closed tickets."""
         self.experts.begin_compaction()
@@ -464,23 +358,42 @@ class Linear(Component):
             if self.tickets.seen[entry] >= 0:
                 self.experts.move_row(row_at(self.tickets.record(entry)))
 
+    def make_room(self, count):
+        """Make room by dropping what is closed; False if something has to grow.
+
+        Nothing moves while answers are applied provisionally.
+        """
+        if self.has_room(count):
+            return True
+        if self.is_applied or not self.tickets.make_room():
+            return False
+        if self.deadlines.count == self.deadlines.room:
+            self.drop_closed_deadlines()
+        if 2 * (self.experts.live + count + 1) <= self.experts.pool_room:
+            self.compact()
+        return self.has_room(count)
+
     def grow(self, count):
         """Let grow whatever has no room for one more row, or for one more answer."""
         self.make_queue(1)
-        may_move = not self.is_applied
-        is_full: cython.bint = self.tickets.tail() >= self.tickets.capacity
-        if is_full and not (may_move and self.tickets.make_room()):
+        if self.make_room(count):
+            return 0
+        if self.tickets.tail() >= self.tickets.capacity:
             self.tickets.grow()
-        if self.has_deadlines and self.deadlines.room < self.tickets.capacity:
-            self.deadlines.resize(self.tickets.capacity)
-        elif self.deadlines.count == self.deadlines.room:
+        if self.deadlines.count == self.deadlines.room:
             self.deadlines.resize(2 * self.deadlines.room)
         if not self.experts.has_room(count):
-            if may_move and self.experts.fits_compacted(count):
-                self.compact()
-            else:
-                self.experts.grow(count)
+            self.experts.grow(count)
         return 0
+
+    def drop_closed_deadlines(self):
+        """Leave only open tickets in the heap of deadlines."""
+        count: cython.longlong = self.deadlines.count
+        self.deadlines.count = 0
+        for i in range(count):
+            due, number = self.deadlines.time[i], self.deadlines.number[i]
+            if self.tickets.is_open(number):
+                self.deadlines.push(due, number)
 
     # --- Tickets that close by themselves --------------------------------------------------------
 
@@ -532,7 +445,7 @@ class Linear(Component):
         """Let the clock go on, and close what was due before; it never goes back."""
         if at > self.clock:
             self.clock = at
-        while self.deadlines.count > 0 and self.deadlines.due[0] < self.clock:
+        while self.deadlines.count > 0 and self.deadlines.time[0] < self.clock:
             number = self.deadlines.pop()
             entry = self.tickets.locate(number)
             if entry < 0 or self.tickets.seen[entry] < 0:
@@ -543,6 +456,14 @@ class Linear(Component):
                 record[SETTLED] = 1.0
             else:
                 self.close_late(entry)
+
+    def is_any_due(self, at):
+        """Tell whether an open ticket is due before a time; drop closed ones that come first."""
+        while self.deadlines.count > 0 and self.deadlines.time[0] < at:
+            if self.tickets.is_open(self.deadlines.number[0]):
+                return True
+            self.deadlines.pop()
+        return False
 
     def tick(self, at):
         """Let the clock go on without a prediction."""
@@ -574,6 +495,15 @@ class Linear(Component):
         if entry < 0 or self.tickets.seen[entry] < 0:
             return False
         return self.is_applied or self.tickets.record(entry)[QUEUED] != FINAL
+
+    def is_open(self, ticket: cython.longlong):
+        """Tell ``Keys`` whether a ticket is open."""
+        return self.is_waiting(ticket)
+
+    def is_known(self, ticket: cython.longlong):
+        """Tell ``Keys`` whether a label of a ticket would not be refused."""
+        entry = self.tickets.locate(ticket)
+        return entry >= 0 and (self.is_applied or self.tickets.record(entry)[QUEUED] != FINAL)
 
     def replaces(self, entry):
         """Tell whether a label of an open ticket takes the place of another one."""
@@ -616,7 +546,7 @@ class Linear(Component):
             return FULL
         is_used = self.uses(entry, at)
         if self.has_deadlines and at > self.clock:
-            if self.deadlines.drop_closed_and_check_due(at):
+            if self.is_any_due(at):
                 self.commit_answers()
             self.pass_time(at)
         if not is_used:
@@ -686,37 +616,52 @@ class Linear(Component):
 
     def save(self):
         """Save what the answers will change."""
-        self.experts.drop_saved()  # of a call that found no memory
         tickets, experts, count = self.tickets, self.experts, self.answers.count
-        others = [Component.state(self.tickets), self.censoring.state(), self.positives.state()]
-        others += [self.expiry.state(), self.kinds.state(), self.weights.state()]
-        own = {name: getattr(self, name) for name in self.FIELDS}
+        experts.drop_saved()  # of a call that found no memory
+        parts = (
+            *(tickets, experts.mixture, self.labels),
+            *(self.censoring, self.positives, self.expiry),
+        )
+        own = [(name, getattr(self, name)) for name in self.FIELDS]
+        numbers, arrays = [], []
+        for each in parts:
+            for name in each.FIELDS:
+                value = getattr(each, name)
+                if isinstance(value, np.ndarray):
+                    arrays.append((value, value.copy()))
+                else:
+                    numbers.append((each, name, value))
         entries, records = np.zeros((2, count), np.int64), np.zeros((count, WIDTH))
         entry_at, record_at = ints_at(entries), floats_at(records)
-        if self.labels.labels <= FIRST_LABELS:  # an early outlier may reset all coordinates
-            experts.save_all()
+        may_restart: cython.bint = self.labels.labels <= FIRST_LABELS  # after an early outlier
+        experts.begin_saving(may_restart)
         for i in range(count):
             entry = tickets.locate(self.answers.number[i])
             entry_at[i], entry_at[count + i] = entry, tickets.seen[entry]
             for j in range(WIDTH):
                 record_at[i * WIDTH + j] = tickets.record(entry)[j]
-            if tickets.seen[entry] >= 0 and self.labels.labels > FIRST_LABELS:
+            if tickets.seen[entry] >= 0 and not may_restart:
                 experts.save(row_at(tickets.record(entry)))
-        self.saved = (others, own, entries, records)
+        self.saved = (own, numbers, arrays, entries, records)
         return 0
 
     def roll_back(self):
-        """Undo what ``apply_provisionally`` has done; the answers stay in the queue."""
+        """Undo what ``apply_provisionally`` has done; the answers stay in the queue.
+
+        Compiled, this allocates nothing, so that it cannot find too little memory half way.
+        """
         if not self.is_applied:
             return
         tickets = self.tickets
-        others, own, entries, records = self.saved
-        parts = (self.censoring, self.positives, self.expiry, self.kinds, self.weights)
-        Component.restore(tickets, others[0])
-        for each, state in zip(parts, others[1:], strict=True):
-            each.restore(state)
-        for name, value in own.items():
+        own, numbers, arrays, entries, records = self.saved
+        for name, value in own:
             setattr(self, name, value)
+        for each, name, value in numbers:
+            setattr(each, name, value)
+        for array, copied in arrays:
+            number_at, copy_at = floats_at(array), floats_at(copied)
+            for i in range(cython.cast(cython.Py_ssize_t, len(array))):
+                number_at[i] = copy_at[i]
         entry_at, record_at, count = ints_at(entries), floats_at(records), self.answers.count
         for i in range(count):
             entry = entry_at[i]
@@ -733,7 +678,6 @@ class Linear(Component):
         entry = self.tickets.locate(ticket)
         age = self.tickets.rounds - ticket - 1
         self.expiry.record(age)
-        self.kinds.record(age, y)
         record = self.tickets.record(entry)
         record[QUEUED] = 0.0
         if self.tickets.is_expired(entry):
@@ -744,21 +688,20 @@ class Linear(Component):
         if record[SETTLED] > 0.0:
             self.settled_late += 1
         if not known:
-            if not self.has_silence and self.experts.check_first_labels(y, self.tickets.rounds):
-                self.censoring.restart()
+            if not self.has_silence:
+                self.experts.check_first_labels(y, self.tickets.rounds)
             learned = self.labels.clip(y)
-            self.labels.clipped += 1 if learned != y else 0
-            self.censoring.record(ticket, self.loss.residual(row_at(record).mixture, learned))
+            if self.is_censored:
+                self.censoring.record(ticket, learned)
             often = 1.0
-            if is_final:
-                often = self.weights.weigh(self.tickets.rounds, ticket, self.labels.labels)
-            self.weights.age += age
+            if is_final and self.labels.labels > 0:
+                usual = self.sum_of_ages / self.labels.labels
+                often = importance_weight(self.tickets.rounds, usual, age)
+            self.sum_of_ages += age
             self.labels.record_first(learned, weight * often if is_final else 0.0)
             self.learn(entry, y, learned, weight, often)
         elif record[LABEL] != y:
-            learned = self.labels.clip_again(y, record[LEARNED])
-            self.labels.clipped += 1 if learned != y else 0
-            self.learn_again(entry, y, learned)
+            self.learn_again(entry, y, self.labels.clip_again(y, record[LEARNED]))
         if is_final:
             self.experts.release(row_at(record))
             self.tickets.count_arrival(entry)
@@ -769,7 +712,8 @@ class Linear(Component):
     def learn(self, entry, y, learned, weight, often):
         """Learn the first label of a ticket: it is scored as it is, and ``learned`` as clipped.
 
-        Base, unit and mixture count it ``often`` times its weight.
+        Base, unit and mixture count it ``often`` times its weight. Steps of experts do not: many
+        small ones say more than one long one.
         """
         record = self.tickets.record(entry)
         row = row_at(record)
@@ -777,7 +721,7 @@ class Linear(Component):
         self.scored += weight
         self.experts.charge(row, self.tickets.number[entry], learned, weight * often)
         self.labels.add(learned, weight * often)
-        self.experts.learn(row, learned, weight)
+        self.experts.learn(row, learned, weight, 0.0, False)
         record[KNOWN], record[LABEL], record[LEARNED] = 1.0, y, learned
 
     def learn_again(self, entry, y, learned):
@@ -796,12 +740,13 @@ class Linear(Component):
         if self.has_silence and self.corrected == SETTLING:
             self.experts.mixture.reset_losses(self.tickets.rounds)
         if self.expects_positives:
-            self.positives.record(
-                self.tickets.rounds, self.tickets.number[entry], old != self.silence
-            )
+            rounds = self.tickets.rounds
+            self.positives.record(rounds - self.tickets.number[entry] - 1, old != self.silence)
+            if self.positives.next_update == 0:
+                self.positives.next_update = rounds + FEWEST_UPDATES
         if not stays:
             self.labels.replace(before, learned)
-            self.experts.correct(row, before, learned)
+            self.experts.learn(row, learned, 1.0, before, True)
             record[LEARNED] = learned
         record[LABEL] = y
 
@@ -841,7 +786,7 @@ class Linear(Component):
 
     def correction(self, p: cython.double):
         """Return by how much a prediction is moved for labels that are still to come."""
-        return self.show(p) - p
+        return self.censoring.corrected(p) - p
 
     def first_refused(self, numbers, labels, weights, may_come: cython.bint):
         """Return place and status of the first answer that would be refused, or -1 and USED.
@@ -897,28 +842,24 @@ class Linear(Component):
 
     def check(self, state):
         """Demand that these can be the fields; see ``state``."""
-        Component.check(self, with_closed(lengthened(state)))
+        Component.check(self, completed(state))
 
     def restore(self, state):
         """Take what ``state`` returned."""
-        Component.restore(self, with_closed(lengthened(state)))
+        Component.restore(self, completed(state))
         self.is_applied, self.saved = False, None
         widest = state["tickets.records"][:, ENTRIES].max(initial=0.0)
         self.experts.reserve(int(widest), 0, 0)
         tickets, deadlines = self.tickets, self.deadlines
-        if self.has_deadlines:
-            deadlines.count = 0
+        deadlines.count = 0
+        if deadlines.room < tickets.capacity:
             deadlines.resize(tickets.capacity)
-            for entry in range(tickets.tail()):
-                due = tickets.record(entry)[DUE]
-                if (
-                    tickets.seen[entry] >= 0
-                    and due < LAST
-                    and tickets.record(entry)[SETTLED] == 0.0
-                ):
-                    deadlines.push(due, tickets.number[entry])
-        names = ("numbers", "labels", "weights", "final")
-        columns = [state[f"answers.{name}"].tolist() for name in names]
+        for entry in range(tickets.tail()):
+            record = tickets.record(entry)
+            is_due: cython.bint = record[DUE] < LAST and record[SETTLED] == 0.0
+            if self.has_deadlines and tickets.seen[entry] >= 0 and is_due:
+                deadlines.push(record[DUE], tickets.number[entry])
+        columns = [state[f"answers.{name}"].tolist() for name in Answers.COLUMNS]
         for number, label, weight, final in zip(*columns, strict=True):
             demand(self.receive(number, label, weight, final == 1) >= 0, "answers")
 
@@ -943,11 +884,12 @@ class Linear(Component):
         demand(state["labels.clipped"] <= state["labels.labels"] + state["corrected"], "clipping")
         demand(max(state["labels.labels"], state["censoring.since"]) <= rounds, "labels")
         demand(state["scored"] <= rounds * limits.HUGE_WEIGHT, "the number of labels")
+        demand(state["sum_of_ages"] <= rounds * state["labels.labels"], "ages of labels")
         corrections = np.abs(state["positives.corrections"])
         pending = abs(state["labels.pending_positives"])
         demand((corrections <= state["corrected"]).all() and pending <= rounds, "corrections")
         demand(self.expects_positives or (not corrections.any() and pending == 0.0), "corrections")
-        demand(not self.has_silence or not state["censoring.is_counting"], "censored labels")
+        demand(self.is_censored or state["censoring.since"] == 0, "censored labels")
         number, seen = state["tickets.number"], state["tickets.seen"]
         records, is_open = state["tickets.records"], seen >= 0
         demand((records[~is_open] == 0.0).all(), "records of closed tickets")
@@ -961,7 +903,7 @@ class Linear(Component):
         known, label, learned = (records[:, column] for column in (KNOWN, LABEL, LEARNED))
         demand(np.isin(known, (0.0, 1.0)).all() and (records[:, QUEUED] == 0.0).all(), "labels")
         demand(not self.has_silence or (known == 1.0).all(), "labels so far")
-        takes = [self.takes(y) for y in label[known == 1.0].tolist()]
+        takes = [self.loss.accepts(y) for y in label[known == 1.0].tolist()]
         demand(all(takes) and (label[known == 0.0] == 0.0).all(), "labels so far")
         low, high = state["labels.low"], state["labels.high"]
         fits = (learned >= low) & (learned <= high)
@@ -979,20 +921,21 @@ class Linear(Component):
         demand((fits.all(axis=1) | is_older).all(), "predictions out of range")
         demand((np.abs(issued) <= LARGE).all(), "predictions out of range")
 
-    def takes(self, label: cython.double):
-        """Tell whether a number can be a label."""
-        return self.loss.is_label(label)
 
-
-def with_closed(state):
-    """Return the state with records of closed tickets."""
+def completed(state):
+    """Return the state with records of closed tickets and counts of all ages."""
+    state = dict(state)
+    for name in BY_AGE:
+        counts = state.get(name)
+        fits = isinstance(counts, np.ndarray) and counts.ndim == 1 and len(counts) <= AGES
+        demand(fits and (len(counts) == 0 or counts[len(counts) - 1] != 0.0), "counts by age")
+        state[name] = grown(counts, AGES)
     seen, records = state.get("tickets.seen"), state.get("tickets.records")
     fits = isinstance(records, np.ndarray) and isinstance(seen, np.ndarray) and seen.ndim == 1
-    if not (fits and records.shape == (np.count_nonzero(seen >= 0), WIDTH)):
-        return state
-    found = np.zeros((len(seen), WIDTH))
-    found[seen >= 0] = records
-    return {**state, "tickets.records": found}
+    if fits and records.shape == (np.count_nonzero(seen >= 0), WIDTH):
+        state["tickets.records"] = np.zeros((len(seen), WIDTH))
+        state["tickets.records"][seen >= 0] = records
+    return state
 
 
 # --- Public methods ------------------------------------------------------------------------------
@@ -1009,20 +952,20 @@ class Forecast(NamedTuple):
     value: float
     """The prediction: a number, for logistic loss a probability, for Poisson loss a rate."""
 
+    def _repr_html_(self) -> str:
+        """Return a table for notebooks."""
+        return fields_html(self)
+
+
+class Forecasts(NamedTuple):
+    """What ``predict_many`` returns."""
+
+    tickets: NDArray[np.int64]
+    values: NDArray[np.float64]
+
 
 _Forecast = Forecast
 _float = float
-
-
-def number_of(given, who, name):
-    """Return a label, an amount or a weight as a float."""
-    try:
-        if isinstance(given, str | bytes):
-            raise TypeError
-        return _float(given)
-    except (TypeError, ValueError, OverflowError):
-        hint = "; for the logistic loss give 1 or 0" if name == "label" else ""
-        raise BadFeedback(f"{who}: a {name} must be a number, got {given!r}{hint}") from None
 
 
 class Replay:
@@ -1057,6 +1000,8 @@ class Replay:
         )
         self.time, self.span = floats_at(times), floats_at(spans)
         self.out = floats_at(self.predictions)
+        self.statuses = np.zeros(len(labels), dtype=np.int64)
+        self.status_of = ints_at(self.statuses)
         self.margins = np.empty(len(self.predictions))  # before the link, for ``run_ada_grad``
         self.margin = floats_at(self.margins)
 
@@ -1084,7 +1029,13 @@ class Replay:
                 if status == FULL:
                     self.status = status
                     return i
+                self.status_of[row] = status
         return end
+
+    @property
+    def used(self):
+        """Which labels were used, and not dropped."""
+        return self.statuses == USED
 
     def entries_at(self, i):
         """Return how many entries the row of an event has."""
@@ -1094,86 +1045,47 @@ class Replay:
         return self.place[event - self.begin + 1] - self.place[event - self.begin]
 
 
-class LinearModel:
+class LinearModel(Online):
     """The events of a linear model; ``belated.models.linear`` adds settings, reports and snapshots.
 
-    It has ``_time(at, deadline, who)``, which returns a time and the deadline of a ticket, NaN for
-    none, and the kind of the time, 0 for none; what reads the arguments of many events; and
-    ``_row_of`` and ``_bad_entry`` for rows and what is wrong with them.
+    It has what reads the arguments of many events, and ``_row_of`` and ``_bad_entry`` for rows and
+    what is wrong with them.
     """
 
-    # ``_is_ready`` is False during events, Python code and long loops.
-    __slots__ = (
-        *("_hasher", "_indices", "_is_ready", "_linear", "_names", "_positions", "_row"),
-        *("_settings", "_values"),
-    )
+    __slots__ = ("_hasher", "_indices", "_linear", "_positions", "_row", "_values")
+
+    CANNOT = {"seed": "a LinearModel draws nothing at random, so it has no seed"}
 
     def _begin(self, settings, hasher):
         """Take settings, having seen nothing."""
-        self._settings, self._hasher = settings, hasher
-        self._linear = Linear(**settings.numbers())
-        self._names, self._row = Keys(self._linear.tickets), None
-        self._positions, self._is_ready = np.arange(64), True
-
-    def _alone(self, who, work):
-        """Do what reads the state step by step; refuse calls meanwhile."""
-        if not self._is_ready:
-            raise busy(who)
-        self._is_ready = False
-        try:
-            return work()
-        finally:
-            self._is_ready = True
-
-    def ticket(self, name):
-        """Return the ticket that a key stands for; a ticket stands for itself."""
-        return self._names.ticket(name)
-
-    def is_open(self, ticket):
-        """Tell whether a ticket, or that of a key, still waits for its label."""
-        if isinstance(ticket, str):
-            return self._linear.is_waiting(self._names.ticket_of.get(ticket, -1))
-        return self._linear.is_waiting(self._names.ticket(ticket))
+        self._linear, self._hasher = Linear(**settings.numbers()), hasher
+        self._row = None
+        self._positions = np.arange(64)
+        self._connect(settings, self._linear, Keys(self._linear), Guard())
 
     # --- One event -------------------------------------------------------------------------------
 
-    def predict(self, features, *, key=None, at=None, deadline=None):
-        """Return the next ticket and a prediction.
-
-        ``features`` is a dict of numbers and strings (None: missing), a pair (indices, values), or
-        a vector whose positions are the coordinates. With a ``key``, every other verb takes the key
-        in the place of the ticket. ``at`` is the time; ``deadline`` is that of this ticket alone.
-        """
-        if not self._is_ready:
-            raise busy("predict")
+    def _open(self, who, row, key, at, deadline):
         now: cython.double = NAN
         span: cython.double = NAN
         kind: cython.longlong = 0
         linear = self._linear
-        self._is_ready = False
-        try:
-            if key is not None:
-                key = self._checked_key(key)
-            if at is not None or deadline is not None or linear.has_deadlines:
-                now, span, kind = self._time(at, deadline, "predict")
-            count = self._read_row(features)
-            ticket = self._issue(count, now, span)
-            if ticket < 0:
-                raise self._refused_row(features, count, "predict")
-            if kind > 0:
-                linear.note_time(kind)
-            if key is not None:
-                self._names.assign(key, ticket)
-            return pair(_Forecast, ticket, linear.value)
-        finally:
-            self._is_ready = True
+        if key is not None:
+            key = self._keys.check(key)
+        if at is not None or deadline is not None or linear.has_deadlines:
+            now, span, kind = self._times.issued(at, deadline, who)
+        count = self._read_row(row)
+        ticket = self._issue(count, now, span)
+        if ticket < 0:
+            raise self._refused_row(row, count, who)
+        if kind > 0:
+            linear.note_time(kind)
+        if key is not None:
+            self._keys.assign(key, ticket)
+        return pair(_Forecast, ticket, linear.value)
 
-    def peek(self, features):
-        """Return what ``predict`` would, without a ticket and without any change."""
-        return self._alone("peek", lambda: self._peeked(features, "peek"))
-
-    def _peeked(self, features, who):
-        count = self._read_row(features)
+    def _peeked(self, row, who):
+        count = self._read_row(row)
         linear = self._linear
         linear.apply_provisionally()
         status = linear.peek(self._indices, self._values, count)
@@ -1181,128 +1093,57 @@ class LinearModel:
             linear.grow(count)
             status = linear.peek(self._indices, self._values, count)
         if status < 0:
-            raise self._refused_row(features, count, who)
+            raise self._refused_row(row, count, who)
         return linear.value
 
-    def observe(self, ticket, label, weight=1.0, *, at=None):
-        """Learn the label of a ticket, the last word on it, which counts ``weight`` times.
-
-        Any order, any delay. Returns False when the ticket was closed before, by its deadline or
-        because the model had given up on it, so that the label is dropped. Raises
-        ``UnknownTicket``, ``AlreadyObserved`` or ``BadFeedback``, and then nothing has changed.
-        """
-        return self._queue_label("observe", ticket, label, weight, at, True)
-
-    def revise(self, ticket, label, *, at=None):
-        """Learn the label so far; the ticket stays open, and the label may change again.
-
-        Returns and raises what ``observe`` does. Only losses in which the label enters linearly can
-        take a label back: squared, logistic and Poisson.
-        """
-        self._check_revisable("revise")
-        return self._queue_label("revise", ticket, label, 1.0, at, False)
-
-    def add(self, ticket, amount, *, at=None):
-        """Add an amount to the label so far: an instalment, or a refund if it is negative.
-
-        Where nothing was said before, the label so far is that of silence. Returns and raises what
-        ``revise`` does.
-        """
-        self._check_revisable("add")
-        return self._alone("add", lambda: self._added(ticket, amount, at))
-
-    def _added(self, ticket, amount, at):
-        number = self._names.ticket(ticket)
-        self._linear.roll_back()
-        amount = number_of(amount, "add", "amount")
-        before = self._linear.label_so_far(number)
-        if before != before:
-            raise BadFeedback(
-                f"add: ticket {number} has no label yet to add to; nothing has changed: revise it "
-                "first, or make the model with silence=0"
-            )
-        return self._queue_label_alone("add", number, before + amount, 1.0, at, False)
-
-    def _queue_label(self, who, ticket, label, weight, at, is_final):
-        """Take in a label; return whether it is used."""
-        if not self._is_ready:
-            raise busy(who)
-        self._is_ready = False
-        try:
-            return self._queue_label_alone(who, ticket, label, weight, at, is_final)
-        finally:
-            self._is_ready = True
-
-    def _queue_label_alone(self, who, ticket, label, weight, at, is_final):
-        number = plain_ticket(ticket)
-        if number < 0:
-            number = self._names.ticket(ticket)
+    def _learn(self, who, number, answer, at, weight, is_final):
         now: cython.double = NAN
-        is_plain = type(label) is _float and type(weight) is _float
-        if at is not None or not is_plain or self._linear.is_applied:
+        times: cython.double = 1.0
+        if not is_final:
+            self._check_revisable(who)
+        if (
+            at is not None
+            or weight is not None
+            or type(answer) is not _float
+            or self._linear.is_applied
+        ):
             self._linear.roll_back()
-            label = number_of(label, who, "label")
-            weight = number_of(weight, who, "weight")
+            answer = number_of(answer, who, "label")
+            if weight is not None:
+                times = number_of(weight, who, "weight")
             if at is not None:
-                now = self._time(at, None, who)[0]
-        status = self._answer(number, label, weight, now, is_final)
+                now = self._times.of_answer(at, who)
+        status = self._answer(number, answer, times, now, is_final)
         if status < 0:
-            raise self._refusal(status, number, label, weight, who)
-        if is_final and self._names.ticket_of:
-            self._names.remove(ticket)
+            raise self._refusal(status, number, answer, times, who)
         return status == USED
 
-    def cancel(self, ticket):
-        """Close a ticket whose label will never come; a label so far, also silence, stays."""
-        self._alone("cancel", lambda: self._cancelled(ticket))
+    def _answer_so_far(self, number):
+        self._check_revisable("add")
+        return self._linear.label_so_far(number)
 
-    def _cancelled(self, ticket):
-        """Close a ticket, and return it."""
-        number = self._names.ticket(ticket)
+    def _cancel(self, number):
         self._linear.roll_back()
         status = self._linear.cancel(number)
         if status < 0:
             raise self._refusal(status, number, 0.0, 1.0, "cancel")
-        self._names.remove(ticket)
-        return number
-
-    def tick(self, at):
-        """Let the clock go on without a prediction: tickets whose deadline has passed are closed.
-
-        The clock never goes back; an earlier time changes nothing.
-        """
-        self._alone("tick", lambda: self._ticked(at))
+        return 0
 
     def _ticked(self, at):
-        now, _, kind = self._time(at, None, "tick")
+        now, kind = self._times.of_tick(at)
         self._linear.tick(now)
         self._linear.note_time(kind)
 
     # --- Many events -----------------------------------------------------------------------------
 
-    def predict_many(self, rows, *, keys=None, at=None):
-        """Predict for many rows at one time; return their tickets and predictions.
+    def _predicted(self, rows, keys, at, deadline):
+        return self._predict_rows(*self._rows_arguments(rows, keys, at, deadline))
 
-        ``rows`` is (indptr, indices, values), a matrix, or a list of what ``predict`` takes. The
-        result is the same, bit for bit, as row by row. ``keys`` has the key of every row, as a
-        list, an array or a column; None or NaN is that of a row without one. Where one cannot be a
-        key, is there twice or belongs to a ticket that is open, nothing has changed.
-
-        >>> import belated as bl
-        >>> model = bl.LinearModel("squared")
-        >>> tickets, values = model.predict_many([{"x": 1.0}, {"x": 2.0}], keys=["a", "b"])
-        >>> model.observe_many(["b", "a"], [4.0, 2.0]).tolist()
-        [True, True]
-        """
-        return self._alone("predict_many", lambda: self._predicted(rows, keys, at))
-
-    def _predicted(self, rows, keys, at):
-        sparse, names, now, kind = self._rows_arguments(rows, keys, at)
+    def _predict_rows(self, sparse, names, times, span, kind):
         begin = self._linear.tickets.rounds
         events = np.arange(begin, begin + len(sparse[0]) - 1)
         none = np.empty(0)
-        now, span = np.array([now]), np.array([NAN])
-        replay = Replay(self._linear, events, sparse, none, none, 0, now, span)
+        replay = Replay(self._linear, events, sparse, none, none, 0, times, np.array([span]))
         try:
             self._run(replay, None)
         finally:
@@ -1311,12 +1152,8 @@ class LinearModel:
                 self._linear.note_time(kind)
             for ticket, name in enumerate((names or [])[:done], begin):
                 if name is not None:
-                    self._names.assign(name, ticket)
-        return events, replay.predictions
-
-    def peek_many(self, rows):
-        """Return what ``predict`` would for each of many rows, without tickets or any change."""
-        return self._alone("peek_many", lambda: self._peeked_at(rows))
+                    self._keys.assign(name, ticket)
+        return Forecasts(events, replay.predictions)
 
     def _peeked_at(self, rows):
         linear = self._linear
@@ -1333,70 +1170,39 @@ class LinearModel:
             found[row] = linear.value
         return out
 
-    def observe_many(self, tickets, labels, weights=None, *, at=None):
-        """Learn many labels at one time; return which were used.
-
-        ``tickets`` has tickets, keys, or both: each is what ``observe`` would take it for. Labels
-        of tickets that were given up on before were not used. All are checked before the first is
-        used. The result is the same, bit for bit, as one by one, in any order.
-        """
-        return self._alone("observe_many", lambda: self._observe_rows(tickets, labels, weights, at))
-
-    def _observe_rows(self, tickets, labels, weights, at):
-        linear = self._linear
-        heard, labels, weights, now = self._labels_arguments(tickets, labels, weights, at)
-        wanted = heard.tickets
-        place, status = linear.first_refused(wanted, labels, weights, False)
+    def _labels_checked(self, tickets, answers, weights, at):
+        """Return tickets, labels, weights and times of many labels, none of which is refused."""
+        heard, labels, weights, times = self._labels_arguments(tickets, answers, weights, at)
+        place, status = self._linear.first_refused(heard.tickets, labels, weights, False)
         if status < 0:
             who = heard.at("observe_many", place)
-            raise self._refused(status, wanted, labels, weights, place, who)
+            raise self._refused(status, heard.tickets, labels, weights, place, who)
+        return heard, labels, weights, times
+
+    def _observed(self, tickets, answers, weights, at):
+        linear = self._linear
+        heard, labels, weights, times = self._labels_checked(tickets, answers, weights, at)
+        wanted = heard.tickets
         ticket, label, weight = ints_at(wanted), floats_at(labels), floats_at(weights)
         count: cython.Py_ssize_t = len(wanted)
-        when: cython.double = now
+        when, step = floats_at(times), cython.cast(cython.longlong, len(times) > 1)
         i: cython.Py_ssize_t
         linear.make_queue(count)
         used = np.zeros(count, np.bool_)
         for i in range(count):
-            status = linear.observe(ticket[i], label[i], weight[i], when, True)
+            status = linear.observe(ticket[i], label[i], weight[i], when[i * step], True)
             used[i] = status == USED
         for name in heard.names or ():
-            self._names.remove(name)
+            self._keys.remove(name)
         if count >= MANY:
             linear.apply_provisionally()
         return used
 
-    def replay(
-        self,
-        rows,
-        labels,
-        timeline,
-        *,
-        weights=None,
-        first=0,
-        at=None,
-        deadlines=None,
-        keys=None,
-        progress=None,
-    ):
-        """Feed a whole log through one loop and return the predictions in ticket order.
-
-        The loop releases the interpreter lock. ``rows`` holds the features of the predictions of
-        this call, in order, as for ``predict_many``. Entry i of ``labels`` and ``weights`` belongs
-        to ticket first + i; where a ticket is not observed they may be anything. ``timeline`` is a
-        ``Timeline`` (labels that never came stay open) or an array of events: t for the prediction
-        of ticket t, ~t for its label. ``at`` has the time of every event, and ``deadlines`` that of
-        every row, where they matter. ``keys`` has the key of every row; those of tickets that can
-        still be answered at the end are kept. ``progress`` is called with the number of events
-        done, now and then.
-
-        The result is the same, bit for bit, as event by event. Everything is checked before the
-        first event. When the run is interrupted, the model stands between two events; its
-        ``rounds`` and ``report`` say where.
-        """
-        given = (rows, labels, timeline, weights, first, at, deadlines, keys)
-        return self._alone("replay", lambda: self._replayed(given, keys, progress))
-
     def _replayed(self, given, keys, progress):
+        return self._replay(given, keys, progress).predictions
+
+    def _replay(self, given, keys, progress):
+        """Feed a log, and return the loop over it."""
         linear = self._linear
         linear.roll_back()
         *arguments, kind = self._replay_arguments(*given)
@@ -1404,13 +1210,17 @@ class LinearModel:
         try:
             self._run(replay, progress)
         finally:
-            if linear.tickets.rounds > replay.begin:  # as live, where those of labels are not kept
-                linear.note_time(kind)
-            if keys is not None:
-                for ticket in sorted(linear.answerable()):
-                    if ticket >= replay.begin:
-                        self._names.assign(str(keys[ticket - replay.begin]), ticket)
-        return replay.predictions
+            self._end_replay(replay.begin, kind, keys)
+        return replay
+
+    def _end_replay(self, begin, kind, keys):
+        """Note the kind of times, and the keys of tickets that can still be answered."""
+        if self._linear.tickets.rounds > begin:  # as live, where those of labels are not kept
+            self._linear.note_time(kind)
+        if keys is not None:
+            for ticket in sorted(self._linear.answerable()):
+                if ticket >= begin:
+                    self._keys.assign(str(keys[ticket - begin]), ticket)
 
     def _run(self, replay: Replay, progress):
         """Do all events of a log, without the interpreter lock."""
@@ -1431,24 +1241,24 @@ class LinearModel:
 
     # --- Rows, and what is refused ---------------------------------------------------------------
 
-    def _read_row(self, features):
+    def _read_row(self, row):
         """Let ``_indices`` and ``_values`` be a row, and return its length."""
-        if type(features) is dict:
-            count = self._hasher.fill(features)
+        if type(row) is dict:
+            count = self._hasher.fill(row)
             self._indices, self._values = self._hasher.index_at, self._hasher.value_at
             return count
-        indices, values, size = features, features, -1
-        if type(features) is tuple and len(features) == 2:
-            indices, values = features
+        indices, values, size = row, row, -1
+        if type(row) is tuple and len(row) == 2:
+            indices, values = row
             size = plain_size(indices, True)
             if size != plain_size(values, False):
                 size = -1
         else:
-            size = plain_size(features, False)
+            size = plain_size(row, False)
             if size >= 0:
                 indices = self._positions_to(size)
         if size < 0:
-            indices, values, size = self._row_of(features)
+            indices, values, size = self._row_of(row)
         self._row = (indices, values)
         self._indices, self._values = ints_at(indices), floats_at(values)
         return size
@@ -1477,33 +1287,25 @@ class LinearModel:
             status = linear.observe(ticket, label, weight, at, is_final)
         return status
 
-    def _checked_key(self, key):
-        """Return a key; refuse what is none, or that of a ticket that waits for its label."""
-        names = self._names
-        found = names.ticket_of.get(key, -1) if isinstance(key, str) else -1
-        if found >= 0 and not self._linear.is_waiting(found):
-            names.remove(key)
-        return names.check(key)
-
     def _give_keys(self, pairs):
         """Give keys to tickets that can still be answered."""
         for key, ticket in pairs:
-            self._names.assign(str(key), ticket)
+            self._keys.assign(str(key), ticket)
 
     def _drop_keys(self, names):
         """Forget keys, whose tickets are closed."""
         for name in names:
-            self._names.remove(name)
+            self._keys.remove(name)
 
     def _refused(self, status: cython.longlong, tickets, labels, weights, place, who):
         """Return the error for one of many labels."""
         label, weight = labels[place].item(), weights[place].item()
         return self._refusal(status, tickets[place], label, weight, who)
 
-    def _refused_row(self, features, count, who):
+    def _refused_row(self, row, count, who):
         """Return the error for the row that was read."""
         place = self._linear.experts.find_bad(self._indices, self._values, count)
-        return self._bad_entry(features, place, self._indices[place], self._values[place], who)
+        return self._bad_entry(row, place, self._indices[place], self._values[place], who)
 
     def _refusal(self, status, ticket, label, weight, who):
         """Return the error for a label that is refused."""
@@ -1529,16 +1331,6 @@ class LinearModel:
             "ticket"
         )
 
-    def _state(self, who):
-        """Return the state and that of the keys, of the same moment."""
-        return self._alone(who, self._state_now)
-
-    def _state_now(self):
-        linear = self._linear
-        state, keys = linear.state(), self._names.state()
-        alive = linear.answerable()
-        return state, {"keys": [pair for pair in keys["keys"] if pair[1] in alive]}
-
 
 # --- A textbook method ---------------------------------------------------------------------------
 
@@ -1552,7 +1344,7 @@ def run_ada_grad(
     first: cython.Py_ssize_t,
     last: cython.Py_ssize_t,
 ):
-    """Let AdaGrad play events of a log as if there were no delays; see ``belated.replays.blind``.
+    """Let AdaGrad play events of a log as if there were no delays (``replays.contenders``).
 
     With m = sum w_i x_i the prediction of a ticket, and g_i = h l'(m, y) x_i when its label y of
     weight h comes, sum_i += g_i^2 and w_i -= scale g_i / sqrt(sum_i). The last is the constant.

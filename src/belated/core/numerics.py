@@ -17,6 +17,7 @@ if cython.compiled:
 
     cnp.import_array()
 else:
+    import gc
     import struct
     from math import fabs, floor, frexp, isnan, ldexp, sqrt
 
@@ -42,6 +43,24 @@ LAST = cython.declare(cython.double, 1.7976931348623157e308)  # the last time th
 # What compiled code has in the header, so that other units need no call.
 
 if not cython.compiled:
+
+    def pair(kind, first, second):
+        """Return a named tuple of two."""
+        return tuple.__new__(kind, (first, second))
+
+    def pause_collector():
+        """Pause the collector; return whether it was at work."""
+        was_enabled = gc.isenabled()
+        gc.disable()
+        return was_enabled
+
+    def resume_collector():
+        """Let the collector work again."""
+        gc.enable()
+
+    def plain_ticket(name):
+        """Return the ticket that a whole number stands for, or -1."""
+        return name if type(name) is int and 0 <= name < 1 << 62 else -1
 
     def bits_of(x):
         """Return the bits of a float."""
@@ -79,11 +98,7 @@ if not cython.compiled:
         to[:n] = v[:n]
 
 
-@cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-def float_of(bits: cython.longlong) -> cython.double:
+def float_of(bits):
     """Return the float with these bits."""
     if cython.compiled:
         x: cython.double
@@ -93,11 +108,7 @@ def float_of(bits: cython.longlong) -> cython.double:
         return struct.unpack("<d", struct.pack("<q", bits))[0]
 
 
-@cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-def ln_scaled(x: cython.double, shift: cython.longlong) -> cython.double:
+def ln_scaled(x, shift):
     """Return ln(x / 2^shift) for a normal x.
 
     x = m 2^e with m in (sqrt(1/2), sqrt 2], then ln m = 2 atanh(t), t = (m - 1) / (m + 1).
@@ -227,7 +238,7 @@ def squared_distance(v, w, n):
 #     2-4     noises, means and signs of losses (``game_losses``)
 #     32      actions of choosers (``decisions``)
 #     33      which tickets ``Capacity`` tracks (``feedback``)
-#     48, 49  uniform and normal numbers of ``Sampler`` (``cost_models``)
+#     49      normal numbers of ``Sampler`` (``cost_models``), whose uniform ones begin at 2^20
 
 MASK = cython.declare(cython.ulonglong, 0xFFFFFFFF)
 LEFT = cython.declare(cython.ulonglong, 0xD2511F53)
@@ -270,17 +281,7 @@ def philox(block, stream, t, seed, words):
     words[3] = c3
 
 
-@cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-def place_pair(
-    u: cython.p_double,
-    size: cython.Py_ssize_t,
-    filled: cython.Py_ssize_t,
-    first: cython.longlong,
-    second: cython.longlong,
-) -> cython.Py_ssize_t:
+def place_pair(u, size, filled, first, second):
     """Append a point of the square if it is in the disc; return how many numbers are filled.
 
     Only the last one of an odd number of normals is a normal already. There is no branch on what is
@@ -300,11 +301,7 @@ def place_pair(
     return filled + 2 * is_inside
 
 
-@cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-def polar_factor(s: cython.double) -> cython.double:
+def polar_factor(s):
     """Return what makes two normals of a point in the disc, s being its squared norm."""
     return sqrt(-2.0 * ln(s) / s)
 
@@ -356,6 +353,25 @@ def word_share(stream, t, seed):
     return (words[0] + 0.5) * 2.3283064365386963e-10
 
 
+MASK64 = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
+STEP = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
+FIRST_MIX = cython.declare(cython.ulonglong, 0xBF58476D1CE4E5B9)
+SECOND_MIX = cython.declare(cython.ulonglong, 0x94D049BB133111EB)
+
+
+def ticket_uniform(ticket):
+    """Return a number in [0, 1) made of a ticket: the upper 53 bits of what SplitMix64 makes of it.
+
+    Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
+    """
+    z: cython.ulonglong = ticket + 1
+    z = z * STEP & MASK64
+    z = (z ^ z >> 30) * FIRST_MIX & MASK64
+    z = (z ^ z >> 27) * SECOND_MIX & MASK64
+    high: cython.longlong = (z ^ z >> 31) >> 11
+    return high * 1.1102230246251565e-16  # 2^-53
+
+
 # --- Arrays: a C pointer; interpreted a memoryview, which checks bounds --------------------------
 
 
@@ -377,6 +393,13 @@ def new_zeros(size):
         return found
     else:
         return np.zeros(size)
+
+
+def grown(array, room):
+    """Return a copy of a vector with zeros behind it, so many entries in all."""
+    found = np.zeros(room, array.dtype)
+    found[: len(array)] = array
+    return found
 
 
 def floats_at(array):

@@ -1,3 +1,4 @@
+cimport cython
 from libc.math cimport sqrt
 
 from belated.core.component cimport Component
@@ -10,38 +11,27 @@ cdef class Smoothing(Component):
     cdef double share(self, double t) noexcept nogil
     cdef double radius(self, long long t) except? -1.0 nogil
 
-cdef class ConvexSmoothing(Smoothing):
-    pass
-
-cdef class StronglyConvexSmoothing(Smoothing):
-    pass
-
-cdef class InverseRootSmoothing(Smoothing):
-    pass
-
-cdef class InverseSmoothing(Smoothing):
-    pass
-
-cdef class ConstantSmoothing(Smoothing):
-    pass
+cdef class ConvexSmoothing(Smoothing): pass
+cdef class StronglyConvexSmoothing(Smoothing): pass
+cdef class InverseRootSmoothing(Smoothing): pass
+cdef class InverseSmoothing(Smoothing): pass
+cdef class ConstantSmoothing(Smoothing): pass
 
 cdef class Rate(Component):
     cdef readonly Tickets tickets
     cdef double step_size(self, double norm) except? -1.0 nogil
 
 cdef class DelayAdaptive(Rate):
-    cdef double gain
+    cdef double gain, u, v
+
+cdef class DelayAdaptivePairs(DelayAdaptive): pass
+cdef class Tight(DelayAdaptive): pass
+cdef class InverseRoot(DelayAdaptive): pass
 
 cdef class DelayAdaptiveValues(Rate):
     cdef double gain, noise
     cdef Smoothing smoothing
     cdef public double spread
-
-cdef class DelayAdaptivePairs(Rate):
-    cdef double gain, dim
-
-cdef class Tight(Rate):
-    cdef double gain
 
 cdef class GradientAdaptive(Rate):
     cdef double gain, lipschitz
@@ -53,10 +43,7 @@ cdef class StronglyConvex(Rate):
 cdef class Constant(Rate):
     cdef double step
 
-cdef class InverseRoot(Rate):
-    cdef double step
-
 cdef class Table(Rate):
     cdef object array
-    cdef double* steps
+    cdef cython.p_double steps
     cdef long long size

@@ -1,3 +1,4 @@
+# cython: infer_types=True
 """Step sizes eta_n of the base learner, and exploration radii delta_t.
 
 Step sizes are those for the arrival that the tickets have just counted.
@@ -34,16 +35,29 @@ class Rate(Component):
 
 
 class DelayAdaptive(Rate):
-    """Corollary 5.3: eta_n = (D / G) / sqrt(n + sum s*_m); regret <= 3 G D sqrt(T + d_tot).
+    """eta_n = gain / sqrt(u n + v sum s*_m).
 
-    ``gain`` is scale D / G.
+    Corollary 5.3: gain = scale D / G and u = v = 1; regret <= 3 G D sqrt(T + d_tot).
     """
 
-    def __init__(self, tickets: Tickets, gain: float):
-        self.tickets, self.gain = tickets, gain
+    def __init__(self, tickets: Tickets, gain: float, u: float = 1.0, v: float = 1.0):
+        self.tickets, self.gain, self.u, self.v = tickets, gain, u, v
 
     def step_size(self, norm):
-        return self.gain / sqrt(self.tickets.weighted_arrivals + self.tickets.weighted_backlogs)
+        arrivals, backlogs = self.tickets.weighted_arrivals, self.tickets.weighted_backlogs
+        return self.gain / sqrt(self.u * arrivals + self.v * backlogs)
+
+
+class DelayAdaptivePairs(DelayAdaptive):
+    """Corollary G.3: u = k."""
+
+
+class Tight(DelayAdaptive):
+    """gain = scale D / 2G and u = 1/2; regret <= 2 G D sqrt(T / 2 + d_tot)."""
+
+
+class InverseRoot(DelayAdaptive):
+    """gain = step and v = 0: it does not look at delays (Zinkevich 2003)."""
 
 
 class DelayAdaptiveValues(Rate):
@@ -60,35 +74,10 @@ class DelayAdaptiveValues(Rate):
         self.smoothing, self.spread = smoothing, 0.0
 
     def step_size(self, norm):
-        noise: cython.double = self.noise / self.smoothing.radius(self.tickets.rounds)
-        noise *= self.tickets.weight
+        noise = self.noise / self.smoothing.radius(self.tickets.rounds) * self.tickets.weight
         self.spread += noise * noise
         return self.gain / sqrt(
             self.tickets.weighted_arrivals + self.tickets.weighted_backlogs + self.spread
-        )
-
-
-class DelayAdaptivePairs(Rate):
-    """Corollary G.3: eta_n = (D / G) / sqrt(n k + sum s*_m)."""
-
-    def __init__(self, tickets: Tickets, gain: float, dim: int):
-        self.tickets, self.gain, self.dim = tickets, gain, dim
-
-    def step_size(self, norm):
-        return self.gain / sqrt(
-            self.tickets.weighted_arrivals * self.dim + self.tickets.weighted_backlogs
-        )
-
-
-class Tight(Rate):
-    """eta_n = scale (D / 2G) / sqrt(n / 2 + sum s*_m); regret <= 2 G D sqrt(T / 2 + d_tot)."""
-
-    def __init__(self, tickets: Tickets, gain: float):
-        self.tickets, self.gain = tickets, gain
-
-    def step_size(self, norm):
-        return self.gain / sqrt(
-            0.5 * (self.tickets.weighted_arrivals + 2.0 * self.tickets.weighted_backlogs)
         )
 
 
@@ -105,9 +94,8 @@ class GradientAdaptive(Rate):
         self.spread = self.largest = 0.0
 
     def step_size(self, norm):
-        if norm > self.largest:
-            self.largest = norm
-        bound: cython.double = self.lipschitz if self.lipschitz > 0.0 else self.largest
+        self.largest = max(self.largest, norm)
+        bound = self.lipschitz if self.lipschitz > 0.0 else self.largest
         self.spread += 0.5 * norm * norm + bound * self.tickets.waiting * norm
         return self.gain / sqrt(self.spread) if self.spread > 0.0 else 0.0
 
@@ -132,16 +120,6 @@ class Constant(Rate):
         return self.step
 
 
-class InverseRoot(Rate):
-    """eta_n = step / sqrt(n), which does not look at delays (Zinkevich 2003)."""
-
-    def __init__(self, tickets: Tickets, step: float):
-        self.tickets, self.step = tickets, step
-
-    def step_size(self, norm):
-        return self.step / sqrt(self.tickets.weighted_arrivals)
-
-
 class Table(Rate):
     """eta_n = steps[n - 1]; the last one is kept after the end."""
 
@@ -151,8 +129,7 @@ class Table(Rate):
         self.steps = floats_at(self.array)
 
     def step_size(self, norm):
-        fed: cython.longlong = self.tickets.fed
-        return self.steps[(fed if fed < self.size else self.size) - 1]
+        return self.steps[min(self.size, self.tickets.fed) - 1]
 
 
 # --- Exploration radii ---------------------------------------------------------------------------
@@ -173,8 +150,7 @@ class Smoothing(Component):
 
     def radius(self, t):
         """Return delta_t."""
-        share: cython.double = self.share(self.horizon if self.horizon > 0 else t)
-        return self.inner_radius * (share if share < 1.0 else 1.0)
+        return self.inner_radius * min(1.0, self.share(self.horizon if self.horizon > 0 else t))
 
 
 class ConvexSmoothing(Smoothing):
@@ -223,19 +199,12 @@ def schedule(rate: Rate, smoothing: Smoothing, events):
     """
     tickets: Tickets = rate.tickets
     array = np.array(events, dtype=np.int64)
-    rounds: cython.longlong = np.count_nonzero(array >= 0)
-    etas, late_radii, radii = np.zeros((3, rounds))
-    code: cython.p_longlong = ints_at(array)
-    eta: cython.p_double = floats_at(etas)
-    late_radius: cython.p_double = floats_at(late_radii)
-    radius: cython.p_double = floats_at(radii)
-    entry: cython.longlong
-    i: cython.Py_ssize_t
+    etas, late_radii, radii = np.zeros((3, np.count_nonzero(array >= 0)))
+    code, eta = ints_at(array), floats_at(etas)
+    late_radius, radius = floats_at(late_radii), floats_at(radii)
     for i in range(len(array)):
         if code[i] >= 0:
-            if not tickets.make_room():
-                tickets.grow()
-            tickets.open_next()
+            tickets.issue()
             radius[tickets.rounds - 1] = smoothing.radius(tickets.rounds)
             continue
         entry = tickets.locate(~code[i])

@@ -1,7 +1,10 @@
+cimport cython
 from libc.math cimport fabs, sqrt
 
 from belated.core.component cimport Component
 from belated.core.numerics cimport DOWN, MOST_SQUARES, copy, dot, floats_at, norm, scaled_norm
+
+cdef double water_level(double* v, Py_ssize_t n, bint absolute, double top, double floor, double mass) noexcept nogil
 
 cdef class Chart(Component):
     cdef readonly Py_ssize_t dim
@@ -17,16 +20,12 @@ cdef class Domain(Component):
 
 cdef class Scale(Chart):
     cdef object arrays
-    cdef double* shift
-    cdef double* scale
-    cdef double* low
-    cdef double* high
+    cdef cython.p_double shift, scale, low, high
 
 cdef class Ball(Domain):
     cdef double radius
 
-cdef class Box(Domain):
-    pass
+cdef class Box(Domain): pass
 
 cdef class Simplex(Domain):
     cdef readonly double floor

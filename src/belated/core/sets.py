@@ -1,3 +1,4 @@
+# cython: infer_types=True
 """Convex sets with their Euclidean projections, and the charts that they are seen in.
 
 Learners work in a chart: x = shift + scale * y, coordinate by coordinate. Sets are centred there as
@@ -65,26 +66,20 @@ class Scale(Chart):
         self.low, self.high = floats_at(self.arrays[2]), floats_at(self.arrays[3])
 
     def to_user(self, y, x):
-        value: cython.double
-        i: cython.Py_ssize_t
         for i in range(self.dim):
             value = self.shift[i] + self.scale[i] * y[i]
-            value = value if value > self.low[i] else self.low[i]
-            x[i] = value if value < self.high[i] else self.high[i]
+            x[i] = min(self.high[i], max(self.low[i], value))
 
     def from_user(self, x, y):
-        i: cython.Py_ssize_t
         for i in range(self.dim):
             y[i] = (x[i] - self.shift[i]) / self.scale[i]
 
     def scale_gradient(self, gradient, work):
-        i: cython.Py_ssize_t
         for i in range(self.dim):
             work[i] = self.scale[i] * gradient[i]
         return work
 
     def unscale_cost(self, cost, out):
-        i: cython.Py_ssize_t
         for i in range(self.dim):
             out[i] = cost[i] / self.scale[i]
 
@@ -123,25 +118,20 @@ class Ball(Domain):
         self.dim, self.radius = dim, radius
 
     def project(self, v, z):
-        squares: cython.double = dot(v, v, self.dim)
-        length: cython.double = sqrt(squares)
-        factor: cython.double
-        i: cython.Py_ssize_t
+        squares = dot(v, v, self.dim)
+        length, down = sqrt(squares), 1.0
         if squares > MOST_SQUARES:
-            factor = self.radius / scaled_norm(v, self.dim, DOWN)
-            for i in range(self.dim):
-                z[i] = factor * (DOWN * v[i])
+            length, down = scaled_norm(v, self.dim, DOWN), DOWN
         elif length <= self.radius:
             copy(v, z, self.dim)
-        else:
-            factor = self.radius / length
-            for i in range(self.dim):
-                z[i] = factor * v[i]
+            return 0
+        factor = self.radius / length
+        for i in range(self.dim):
+            z[i] = factor * (down * v[i])
         return 0
 
     def corner(self, g, v):
-        length: cython.double = norm(g, self.dim)
-        i: cython.Py_ssize_t
+        length = norm(g, self.dim)
         for i in range(self.dim):
             v[i] = -self.radius * (g[i] / length) if length > 0.0 else 0.0
 
@@ -154,15 +144,11 @@ class Box(Domain):
     """[-1, 1]^dim: the nearest point is v, clipped."""
 
     def project(self, v, z):
-        value: cython.double
-        i: cython.Py_ssize_t
         for i in range(self.dim):
-            value = v[i] if v[i] > -1.0 else -1.0
-            z[i] = value if value < 1.0 else 1.0
+            z[i] = min(1.0, max(-1.0, v[i]))
         return 0
 
     def corner(self, g, v):
-        i: cython.Py_ssize_t
         for i in range(self.dim):
             v[i] = -1.0 if g[i] > 0.0 else 1.0
 
@@ -170,31 +156,15 @@ class Box(Domain):
         return bool((abs(points) <= 1.0 + SLACK).all())
 
 
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def water_level(
-    v: cython.p_double,
-    n: cython.Py_ssize_t,
-    absolute: cython.bint,
-    top: cython.double,
-    floor: cython.double,
-    mass: cython.double,
-) -> cython.double:
+def water_level(v, n, absolute, top, floor, mass):
     """Return tau with sum_i max(0, w_i - tau) = mass, w_i = v_i (or |v_i|) - top - floor.
 
     Michelot's method: average over the coordinates still above the level until none drops out. The
     level only rises, so it ends after at most n passes, usually a few; no sorting, no memory.
     """
-    level: cython.double = -INFINITY
-    count: cython.Py_ssize_t = n + 1
-    higher: cython.Py_ssize_t
-    total: cython.double
-    w: cython.double
-    i: cython.Py_ssize_t
+    level, count = -INFINITY, n + 1
     while True:
-        total = 0.0
-        higher = 0
+        total, higher = 0.0, 0
         for i in range(n):
             w = (fabs(v[i]) if absolute else v[i]) - top - floor
             if w > level:
@@ -203,9 +173,7 @@ def water_level(
         if higher >= count or higher == 0:
             return level
         count = higher
-        level = (total - mass) / higher
-        if level < -floor - mass:  # a sum may overflow, not the level
-            level = -floor - mass
+        level = max((total - mass) / higher, -floor - mass)  # a sum may overflow, not the level
 
 
 class Simplex(Domain):
@@ -215,22 +183,16 @@ class Simplex(Domain):
         self.dim, self.floor = dim, floor
 
     def project(self, v, z):
-        top: cython.double = v[0]
-        value: cython.double
-        i: cython.Py_ssize_t
+        top, floor = v[0], self.floor
         for i in range(self.dim):
-            top = v[i] if v[i] > top else top
-        level: cython.double = water_level(
-            v, self.dim, False, top, self.floor, 1.0 - self.dim * self.floor
-        )
+            top = max(top, v[i])
+        level = water_level(v, self.dim, False, top, floor, 1.0 - self.dim * floor)
         for i in range(self.dim):
-            value = (v[i] - top) - level
-            z[i] = value if value > self.floor else self.floor
+            z[i] = max(floor, (v[i] - top) - level)
         return 0
 
     def corner(self, g, v):
-        best: cython.Py_ssize_t = 0
-        i: cython.Py_ssize_t
+        best = 0
         for i in range(self.dim):
             best = i if g[i] < g[best] else best
             v[i] = self.floor
@@ -248,27 +210,21 @@ class L1Ball(Domain):
         self.dim, self.radius = dim, radius
 
     def project(self, v, z):
-        total: cython.double = 0.0
-        top: cython.double = 0.0
-        level: cython.double = 0.0
-        height: cython.double
-        i: cython.Py_ssize_t
+        total = top = level = 0.0
         for i in range(self.dim):
             total += fabs(v[i])
-            top = fabs(v[i]) if fabs(v[i]) > top else top
+            top = max(top, fabs(v[i]))
         if total <= self.radius:
             top = 0.0
         else:
             level = water_level(v, self.dim, True, top, 0.0, self.radius)
         for i in range(self.dim):
-            height = (fabs(v[i]) - top) - level
-            height = height if height > 0.0 else 0.0
+            height = max(0.0, (fabs(v[i]) - top) - level)
             z[i] = height if v[i] > 0.0 else -height
         return 0
 
     def corner(self, g, v):
-        largest: cython.Py_ssize_t = 0
-        i: cython.Py_ssize_t
+        largest = 0
         for i in range(self.dim):
             largest = i if fabs(g[i]) > fabs(g[largest]) else largest
             v[i] = 0.0

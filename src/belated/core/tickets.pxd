@@ -1,7 +1,7 @@
 cimport cython
 
 from belated.core.component cimport Component
-from belated.core.numerics cimport floats_at, ints_at, new_zeros, part
+from belated.core.numerics cimport copy, floats_at, ints_at, new_zeros
 
 cdef long long UNKNOWN, CLOSED, BAD, TOO_LARGE, FULL, OUT_OF_ORDER, FORGOTTEN, DROPPED, USED
 cdef long long DEAD, HELD, EXPIRED
@@ -24,61 +24,17 @@ cdef class Tickets(Component):
     cdef void compact(self) noexcept nogil
     cdef long long bisect(self, long long ticket) noexcept nogil
 
-    cdef inline long long tail(self) noexcept nogil:
-        return self.rounds + self.offset
-
     cdef inline double* record(self, long long entry) noexcept nogil:
         return self.records + entry * self.width
 
-    cdef inline long long entry_of(self, long long ticket) noexcept nogil:
-        cdef long long entry = ticket + self.offset
-        return self.bisect(ticket) if entry < self.sparse else entry
-
-    cdef inline long long locate(self, long long ticket) noexcept nogil:
-        cdef long long entry
-        if ticket < self.forgotten or ticket >= self.rounds:
-            return FORGOTTEN if 0 <= ticket < self.forgotten else UNKNOWN
-        entry = self.entry_of(ticket)
-        if entry < 0 or self.seen[entry] == DEAD or self.seen[entry] == HELD:
-            return CLOSED
-        return entry
-
-    cdef inline long long open_next(self) noexcept nogil:
-        cdef long long entry = self.rounds + self.offset
-        self.number[entry] = self.rounds
-        self.seen[entry] = self.arrived
-        self.rounds += 1
-        return entry
-
-    cdef inline void close(self, long long entry) noexcept nogil:
-        cdef long long delay = self.rounds - self.number[entry] - 1
-        if delay > self.max_delay:
-            self.max_delay = delay
-        self.seen[entry] = DEAD
-
-    cdef inline long long count_arrival(self, long long entry) noexcept nogil:
-        cdef long long lag = self.arrived - self.seen[entry]
-        cdef long long open_lags = self.rounds - self.arrived - 1
-        self.lag = lag
-        self.open_lags = open_lags
-        self.arrived += 1
-        self.sum_dual += open_lags
-        if open_lags > self.max_dual:
-            self.max_dual = open_lags
-        if lag > self.max_dual_delay:
-            self.max_dual_delay = lag
-        return open_lags
-
-    cdef inline void count_weight(self, double weight, double waiting) noexcept nogil:
-        self.weight = weight
-        self.waiting = waiting
-        self.weighted_arrivals += weight * weight
-        self.weighted_backlogs += weight * waiting
-        self.fed += 1
-
-    cdef inline void feed_arrival(self, long long entry) noexcept nogil:
-        self.count_weight(1.0, self.count_arrival(entry))
-
+    cdef long long tail(self) noexcept nogil
+    cdef long long locate(self, long long ticket) noexcept nogil
+    cdef long long entry_of(self, long long ticket) noexcept nogil
+    cdef long long open_next(self) noexcept nogil
+    cdef void close(self, long long entry) noexcept nogil
+    cdef long long count_arrival(self, long long entry) noexcept nogil
+    cdef void count_weight(self, double weight, double waiting) noexcept nogil
+    cdef void feed_arrival(self, long long entry) noexcept nogil
     cpdef bint is_open(self, long long ticket) noexcept nogil
 
     cdef void close_lost(self, long long entry, long long seen) noexcept nogil

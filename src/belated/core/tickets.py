@@ -1,3 +1,4 @@
+# cython: infer_types=True
 """The table of open tickets, all counting of delays (paper, equations 1 and 2), and keys.
 
 Entries stand in ticket order: the number of the ticket and, beside it, how many answers had arrived
@@ -20,7 +21,7 @@ from belated.validation import checked_ticket
 
 if not cython.compiled:
     from belated.core.component import Component
-    from belated.core.numerics import floats_at, ints_at, new_zeros, part
+    from belated.core.numerics import copy, floats_at, ints_at, new_zeros, part
 
 # What an event returns: 1 used, 0 dropped, below 0 refused and nothing has changed.
 USED = 1
@@ -44,15 +45,15 @@ SMALLEST = 64  # smallest capacity
 class Tickets(Component):
     """Open tickets and the counts of the paper's section 3.
 
-    With ticket t issued after t predictions: its delay d_t counts predictions while it was open
-    (``max_delay`` is the largest of answered tickets, ``max_lost_delay`` that of others), its dual
-    delay d*_n (``lag``) the arrivals, and s*_n (``open_lags``) the tickets open after its arrival.
-    ``width`` floats per entry are kept for other components (``record``).
+    The delay d_t of ticket t counts predictions while it was open (``max_delay`` is the largest of
+    answered tickets, ``max_lost_delay`` that of others), its dual delay d*_n (``lag``) the
+    arrivals, and s*_n (``open_lags``) the tickets open after its arrival. ``width`` floats per
+    entry are kept for other components (``record``).
 
     Entries before ``sparse`` are found by bisection, later ones at ticket + ``offset``; no entry
-    before ``head`` is open; expired entries before ``faded`` are forgotten. ``held`` entries are
-    closed, but a method still needs their records. ``late`` counts answers to tickets that were
-    given up on, ``excess`` answers that were larger than assumed.
+    before ``head`` is open; expired entries before ``faded`` are forgotten; ``held`` entries are
+    closed, but a method needs their records. ``late`` counts answers to tickets that were given up
+    on, ``excess`` answers that were larger than assumed.
 
     Where answers have weights w, rates see ``weighted_arrivals`` = sum w^2 and
     ``weighted_backlogs`` = sum of w times ``waiting``, the weights still open; else these are n and
@@ -88,21 +89,16 @@ class Tickets(Component):
 
         Nothing here lets other threads in, as copies by NumPy would.
         """
-        number_array = new_zeros(capacity).view(np.int64)
-        seen_array = new_zeros(capacity).view(np.int64)
-        record_array = new_zeros(max(1, capacity * self.width))
-        number: cython.p_longlong = ints_at(number_array)
-        seen: cython.p_longlong = ints_at(seen_array)
-        records: cython.p_double = floats_at(record_array)
-        i: cython.Py_ssize_t
-        for i in range(self.rounds + self.offset):
+        arrays = [new_zeros(capacity).view(np.int64), new_zeros(capacity).view(np.int64)]
+        arrays.append(new_zeros(max(1, capacity * self.width)))
+        number, seen, records = ints_at(arrays[0]), ints_at(arrays[1]), floats_at(arrays[2])
+        for i in range(self.tail()):
             number[i] = self.number[i]
             seen[i] = self.seen[i]
-        for i in range((self.rounds + self.offset) * self.width):
+        for i in range(self.tail() * self.width):
             records[i] = self.records[i]
-        self.number_array, self.seen_array = number_array, seen_array
-        self.record_array, self.capacity = record_array, capacity
-        self.number, self.seen, self.records = number, seen, records
+        self.number_array, self.seen_array, self.record_array = arrays
+        self.number, self.seen, self.records, self.capacity = number, seen, records, capacity
 
     def widen(self, columns: int):
         """Keep so many floats more per entry, before the first ticket is issued."""
@@ -133,35 +129,26 @@ class Tickets(Component):
 
     def compact(self):
         """Remove dead entries."""
-        kept: cython.longlong = 0
-        head: cython.longlong = 0
-        entry: cython.longlong
-        i: cython.Py_ssize_t
+        kept = head = 0
         for entry in range(self.rounds + self.offset):
             if self.seen[entry] != DEAD:
                 self.number[kept] = self.number[entry]
                 self.seen[kept] = self.seen[entry]
-                for i in range(self.width):
-                    self.records[kept * self.width + i] = self.records[entry * self.width + i]
+                copy(self.record(entry), self.record(kept), self.width)
                 kept += 1
                 if entry < self.head:
                     head = kept
-        self.head = head
-        self.faded = 0
-        self.sparse = kept
-        self.offset = kept - self.rounds
+        self.head, self.faded = head, 0
+        self.sparse, self.offset = kept, kept - self.rounds
 
     def bisect(self, ticket):
         """Find a ticket among the entries that the last removal left, or return -1."""
-        last: cython.longlong = self.sparse - 1
+        last = self.sparse - 1
         if last < 0:
             return -1
         # Tickets rise by at least 1 per entry, which narrows the search from both ends.
-        low: cython.longlong = last - (self.number[last] - ticket)
-        high: cython.longlong = ticket - self.number[0]
-        middle: cython.longlong
-        low = low if low > 0 else 0
-        high = high if high < last else last
+        low = max(0, last - (self.number[last] - ticket))
+        high = min(last, ticket - self.number[0])
         while low < high:
             middle = (low + high) >> 1
             if self.number[middle] < ticket:
@@ -170,83 +157,74 @@ class Tickets(Component):
                 high = middle
         return low if low < self.sparse and self.number[low] == ticket else -1
 
-    # --- In the header, so that other units need no call for them -------------------------------
-
     if not cython.compiled:
 
-        def tail(self):
-            """Return how many entries are in use, dead ones included."""
-            return self.rounds + self.offset
-
-        def record(self, entry):
+        def record(self, entry):  # in the header, so that other units need no call for it
             """Return the floats that are kept for an entry."""
             return part(self.records, entry * self.width)
 
-        def locate(self, ticket):
-            """Return the entry of a ticket that is open or expired, else why there is none."""
-            if ticket < self.forgotten or ticket >= self.rounds:
-                return FORGOTTEN if 0 <= ticket < self.forgotten else UNKNOWN
-            entry: cython.longlong = self.entry_of(ticket)
-            if entry < 0 or self.seen[entry] == DEAD or self.seen[entry] == HELD:
-                return CLOSED
-            return entry
+    def tail(self):
+        """Return how many entries are in use, dead ones included."""
+        return self.rounds + self.offset
 
-        def entry_of(self, ticket):
-            """Return the entry of a ticket that was issued, or -1 if it has been removed."""
-            entry: cython.longlong = ticket + self.offset
-            return self.bisect(ticket) if entry < self.sparse else entry
+    def locate(self, ticket):
+        """Return the entry of a ticket that is open or expired, else why there is none."""
+        if ticket < self.forgotten or ticket >= self.rounds:
+            return FORGOTTEN if 0 <= ticket < self.forgotten else UNKNOWN
+        entry = self.entry_of(ticket)
+        if entry < 0 or self.seen[entry] == DEAD or self.seen[entry] == HELD:
+            return CLOSED
+        return entry
 
-        def open_next(self):
-            """Append the next ticket and return its entry."""
-            entry: cython.longlong = self.rounds + self.offset
-            self.number[entry] = self.rounds
-            self.seen[entry] = self.arrived
-            self.rounds += 1
-            return entry
+    def entry_of(self, ticket):
+        """Return the entry of a ticket that was issued, or -1 if it has been removed."""
+        entry = ticket + self.offset
+        return self.bisect(ticket) if entry < self.sparse else entry
 
-        def close(self, entry):
-            """Close an entry that is answered, and count its delay d_t."""
-            delay: cython.longlong = self.rounds - self.number[entry] - 1
-            if delay > self.max_delay:
-                self.max_delay = delay
-            self.seen[entry] = DEAD
+    def open_next(self):
+        """Append the next ticket and return its entry."""
+        entry = self.rounds + self.offset
+        self.number[entry] = self.rounds
+        self.seen[entry] = self.arrived
+        self.rounds += 1
+        return entry
 
-        def count_arrival(self, entry):
-            """Count the arrival for an open entry: d*_n and s*_n. Return s*_n."""
-            lag: cython.longlong = self.arrived - self.seen[entry]
-            open_lags: cython.longlong = self.rounds - self.arrived - 1
-            self.lag, self.open_lags = lag, open_lags
-            self.arrived += 1
-            self.sum_dual += open_lags
-            if open_lags > self.max_dual:
-                self.max_dual = open_lags
-            if lag > self.max_dual_delay:
-                self.max_dual_delay = lag
-            return open_lags
+    def close(self, entry):
+        """Close an entry that is answered, and count its delay d_t."""
+        self.max_delay = max(self.max_delay, self.rounds - self.number[entry] - 1)
+        self.seen[entry] = DEAD
 
-        def count_weight(self, weight, waiting):
-            """Sum up for the rates what the arrival weighs, and what still waits."""
-            self.weight, self.waiting = weight, waiting
-            self.weighted_arrivals += weight * weight
-            self.weighted_backlogs += weight * waiting
-            self.fed += 1
+    def count_arrival(self, entry):
+        """Count the arrival for an open entry: d*_n and s*_n. Return s*_n."""
+        self.lag = self.arrived - self.seen[entry]
+        self.open_lags = self.rounds - self.arrived - 1
+        self.arrived += 1
+        self.sum_dual += self.open_lags
+        self.max_dual = max(self.max_dual, self.open_lags)
+        self.max_dual_delay = max(self.max_dual_delay, self.lag)
+        return self.open_lags
 
-        def feed_arrival(self, entry):
-            """Count the arrival for an open entry, with weight 1."""
-            self.count_weight(1.0, self.count_arrival(entry))
+    def count_weight(self, weight, waiting):
+        """Sum up for the rates what the arrival weighs, and what still waits."""
+        self.weight, self.waiting = weight, waiting
+        self.weighted_arrivals += weight * weight
+        self.weighted_backlogs += weight * waiting
+        self.fed += 1
+
+    def feed_arrival(self, entry):
+        """Count the arrival for an open entry, with weight 1."""
+        self.count_weight(1.0, self.count_arrival(entry))
 
     def is_open(self, ticket):
         """Tell whether a ticket is open."""
-        entry: cython.longlong = self.locate(ticket)
+        entry = self.locate(ticket)
         return entry >= 0 and self.seen[entry] >= 0
 
     # --- Events ----------------------------------------------------------------------------------
 
     def close_lost(self, entry, seen):
         """Close an entry without an answer, and count its delay."""
-        delay: cython.longlong = self.rounds - self.number[entry] - 1
-        if delay > self.max_lost_delay:
-            self.max_lost_delay = delay
+        self.max_lost_delay = max(self.max_lost_delay, self.rounds - self.number[entry] - 1)
         self.seen[entry] = seen
 
     def cancel(self, entry):
@@ -292,8 +270,8 @@ class Tickets(Component):
         before a forgotten one are closed: ``forgotten`` is all that has to be remembered. Every
         entry is passed once.
         """
-        entry: cython.longlong = self.faded
-        latest: cython.longlong = self.rounds - rounds
+        entry = self.faded
+        latest = self.rounds - rounds
         while entry < self.head and EXPIRED - self.seen[entry] <= latest:
             if self.is_expired(entry):
                 self.drop_expired(entry)
@@ -303,7 +281,7 @@ class Tickets(Component):
 
     def forget_oldest(self, most):
         """Forget the oldest expired entries until there are no more than ``most``."""
-        entry: cython.longlong = self.faded
+        entry = self.faded
         while self.expired > most and entry < self.rounds + self.offset:
             if self.is_expired(entry):
                 self.drop_expired(entry)
@@ -312,12 +290,10 @@ class Tickets(Component):
 
     def advance_head(self):
         """Move ``head`` to the oldest open entry; return its ticket, or the next if none is."""
-        end: cython.longlong = self.rounds + self.offset
-        head: cython.longlong = self.head
-        while head < end and self.seen[head] < 0:
-            head += 1
-        self.head = head
-        return self.number[head] if head < end else self.rounds
+        end = self.tail()
+        while self.head < end and self.seen[self.head] < 0:
+            self.head += 1
+        return self.number[self.head] if self.head < end else self.rounds
 
     # --- What Python reads -----------------------------------------------------------------------
 
@@ -334,7 +310,7 @@ class Tickets(Component):
     @property
     def unanswered(self):
         """Tickets that are open, given up on or cancelled."""
-        return self.rounds - self.arrived + self.skipped + self.cancelled
+        return self.open + self.given_up
 
     @property
     def total_delay(self):
@@ -384,7 +360,7 @@ class Tickets(Component):
 
     def arrive(self, ticket: cython.longlong):
         """Count the arrival of a ticket and close it; return its entry, or why there is none."""
-        entry: cython.longlong = self.locate(ticket)
+        entry = self.locate(ticket)
         if entry >= 0:
             self.count_arrival(entry)
             self.close(entry)
@@ -406,11 +382,10 @@ class Tickets(Component):
         """Return counters, and the table without dead entries, so that equals have equal states."""
         used = self.rounds + self.offset
         alive = self.seen_array[:used] != DEAD
-        found = Component.state(self)
-        found["number"] = self.number_array[:used][alive]
-        found["seen"] = self.seen_array[:used][alive]
-        found["records"] = self.record_array[: used * self.width].reshape(used, self.width)[alive]
-        return found
+        records = self.record_array[: used * self.width].reshape(used, self.width)
+        table = (self.number_array[:used], self.seen_array[:used], records)
+        arrays = {name: array[alive] for name, array in zip(self.TABLE, table, strict=True)}
+        return Component.state(self) | arrays
 
     def restore(self, state):
         """Take counters and table."""
@@ -430,9 +405,8 @@ class Tickets(Component):
         demand(all(isinstance(found, np.ndarray) for found in (number, seen, records)), "the table")
         fits = number.ndim == 1 and seen.shape == number.shape and number.dtype == seen.dtype
         demand(fits and number.dtype == np.int64, "the table")
-        demand(records.dtype == np.float64, "records")
-        demand(records.shape == (len(number), self.width), "records")
-        demand((np.abs(records) <= self.largest).all(), "records")
+        fits = records.dtype == np.float64 and records.shape == (len(number), self.width)
+        demand(fits and (np.abs(records) <= self.largest).all(), "records")
         fields = {name: value for name, value in state.items() if name not in self.TABLE}
         Component.check(self, fields)
         check_counts(state)
@@ -448,18 +422,14 @@ def total_delay_of(rounds, arrived, sum_dual):
 def check_counts(state):
     """Demand that counters agree with one another."""
     rounds, arrived, skipped = state["rounds"], state["arrived"], state["skipped"]
-    lost = skipped + state["cancelled"]
-    demand(arrived <= rounds and lost <= arrived, "arrivals")
-    demand(state["expired"] <= skipped, "skipped tickets")
-    demand(state["late"] <= skipped - state["expired"], "late answers")
+    lost, most, total = skipped + state["cancelled"], state["max_dual"], state["sum_dual"]
+    demand(lost <= arrived and 0 <= state["late"] <= skipped - state["expired"], "lost tickets")
     demand(state["excess"] <= arrived - lost + state["late"], "large answers")
-    most, total = state["max_dual"], state["sum_dual"]
-    demand(most <= rounds and most <= total <= arrived * most, "dual backlogs")
+    demand(most <= total <= arrived * most, "dual backlogs")
     demand(total_delay_of(rounds, arrived, total) >= 0, "total delay")
-    demand(max(state["max_delay"], state["max_lost_delay"]) <= rounds, "delays")
-    demand(state["max_dual_delay"] <= arrived, "dual delays")
-    demand(state["lag"] <= arrived and state["open_lags"] <= rounds, "lags")
-    demand(state["forgotten"] <= rounds and max(state["fed"], state["held"]) <= arrived, "counts")
+    of_rounds = ("arrived", "max_dual", "max_delay", "max_lost_delay", "open_lags", "forgotten")
+    demand(max(state[name] for name in of_rounds) <= rounds, "counts of rounds")
+    demand(max(state[n] for n in ("max_dual_delay", "lag", "fed", "held")) <= arrived, "arrivals")
 
 
 def check_table(state):
@@ -528,12 +498,9 @@ class Keys:
         """Give a key that was checked to a ticket."""
         self.ticket_of[key] = ticket
         if len(self.ticket_of) > self.prune_at:
-            kept = {}
-            for name, number in self.ticket_of.items():
-                if self.tickets.is_known(number):
-                    kept[name] = number
-            self.ticket_of = kept
-            self.prune_at = max(64, 2 * len(kept))
+            pairs = self.ticket_of.items()
+            self.ticket_of = {name: t for name, t in pairs if self.tickets.is_known(t)}
+            self.prune_at = max(64, 2 * len(self.ticket_of))
         return 0
 
     def stands_for(self, name, ticket):
@@ -561,17 +528,14 @@ class Keys:
 
     def restore(self, about):
         """Take the keys that a snapshot tells of, or refuse them."""
-        given = about.get("keys")
-        if not isinstance(given, list):
-            raise SnapshotError("restore: the keys cannot be read")
-        known = {}
-        for pair in given:
+        given, known = about.get("keys"), {}
+        is_readable = isinstance(given, list)
+        for pair in given if is_readable else ():
             fits = isinstance(pair, list) and [type(part) for part in pair] == [str, int]
-            if not fits or pair[0] in known or not 0 <= pair[1] < MOST_ROUNDS:
-                raise SnapshotError("restore: the keys cannot be read")
-            if not self.tickets.is_known(pair[1]):
-                raise SnapshotError("restore: the keys cannot be read")
+            if not fits or not 0 <= pair[1] < MOST_ROUNDS or not self.tickets.is_known(pair[1]):
+                is_readable = False
+                break
             known[pair[0]] = pair[1]
-        if len(set(known.values())) < len(known):
+        if not is_readable or len(set(known.values())) < len(given):
             raise SnapshotError("restore: the keys cannot be read")
         self.ticket_of = known

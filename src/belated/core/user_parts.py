@@ -37,10 +37,7 @@ TOLERANCE = 1e-4  # how far off a projection may be, in diameters: some are foun
 
 
 class UserObject(Component):
-    """A user's object. Its state is a copy of it; snapshots hold what it saves of itself.
-
-    ``first`` is what it contained at the start.
-    """
+    """A user's object. Its state is a copy; ``first`` is what it contained at the start."""
 
     def __init__(self, held, first=None):
         self.held, self.first = held, contents_of(held) if first is None else first
@@ -75,11 +72,11 @@ class UserObject(Component):
         """Return what the object saves as text, or None if it is as it was at the start."""
         if self.can_save:
             saved = self.held.save()
-            if not isinstance(saved, bytes):
-                raise SnapshotError(
-                    f"snapshot: {self.name}.save must return bytes, got {type(saved).__name__}"
-                )
-            return saved.hex()
+            if isinstance(saved, bytes):
+                return saved.hex()
+            raise SnapshotError(
+                f"snapshot: {self.name}.save must return bytes, got {type(saved).__name__}"
+            )
         if not self.first or contents_of(self.held) != self.first:
             raise SnapshotError(
                 f"snapshot: {self.name} has no save() and load(), and what it remembers would be "
@@ -150,8 +147,7 @@ class UserRate(Rate):
                 f"{who} must not return more than before, {self.newest!r}, got {eta!r}: the "
                 "guarantees need steps that do not increase; return the smaller one"
             )
-        if eta < self.newest or self.newest == 0.0:
-            self.newest = eta
+        self.newest = min(eta, self.newest or eta)
         return self.newest
 
 

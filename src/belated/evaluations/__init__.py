@@ -28,16 +28,11 @@ from belated.arrays import Floats
 from belated.engine import Progress, progress_bar
 from belated.errors import LogError, SpecError
 from belated.evaluations import policies as kinds
-from belated.evaluations.asked import Asked, Columns, Reading
-from belated.evaluations.estimators import ESTIMATORS, Estimator, Weighed
-from belated.evaluations.intervals import Estimate
-from belated.evaluations.log import DecisionLog
-from belated.evaluations.maturity import Ripe, ripe
-from belated.evaluations.moments import end_of
-from belated.evaluations.policies import Given, Policy
+from belated.evaluations.estimators import ESTIMATORS, Estimate, Estimator, Weighed
+from belated.evaluations.log import Columns, DecisionLog, Reading, Ripe, end_of, ripe
+from belated.evaluations.policies import Given, Policy, walk
 from belated.evaluations.reading import decisions_of
 from belated.evaluations.result import Evaluation, Judged, Part
-from belated.evaluations.walking import walk
 from belated.logs import DateOrder, OnBad, Unit
 from belated.logs.log import SECONDS
 from belated.logs.spans import span_in
@@ -116,21 +111,20 @@ def evaluate(
         ignore=tuple(ignore),
         known=tuple(known),
     )
-    asked = Asked(
+    read = decisions_of(
+        log,
         columns,
-        Reading(dates, tz, unit, on_bad, encoding, tuple(missing)),
-        tuple((name, each) for name, each in given.items() if isinstance(each, str)),
-        tuple(name for name, each in given.items() if not isinstance(each, str)),
+        [each for each in given.values() if isinstance(each, str)],
         silence=silence,
         deadline=deadline,
-        until=until,
-        chooser=chooser,
-        estimator=estimator,
-        against=against,
-        blocks=blocks,
-        slices=None if slices is None else tuple(slices),
+        reading=Reading(dates, tz, unit, on_bad, encoding, tuple(missing)),
     )
-    counted = _ripe(log, asked)
+    counted = ripe(
+        read,
+        silence=silence,
+        deadline=None if deadline is None else _deadline(deadline, read),
+        until=None if until is None else end_of(until, read, tz=tz, dates=dates),
+    )
     walks = 1 + sum(isinstance(each, Chooser) for each in given.values())
     with progress_bar("evaluating", walks * _STEPS, progress) as bar:
         played, predictions = _played(counted, given, chooser, bar)
@@ -138,27 +132,7 @@ def evaluate(
         raise SpecError(f"evaluate: against must be one of {', '.join(played)}, got {against!r}")
     sliced = _sliced(counted.log, slices)
     weighed = {name: _weighed(counted.log, one, predictions) for name, one in played.items()}
-    return Evaluation(counted, asked, sliced, played, weighed)
-
-
-def _ripe(log: Any, asked: Asked) -> Ripe:
-    """Read the decisions of a log, and return those that count."""
-    silence, deadline, reading = asked.silence, asked.deadline, asked.reading
-    read = decisions_of(
-        log,
-        asked.columns,
-        [column for _, column in asked.policies],
-        silence=silence,
-        deadline=deadline,
-        reading=reading,
-    )
-    until = asked.until
-    return ripe(
-        read,
-        silence=silence,
-        deadline=None if deadline is None else _deadline(deadline, read),
-        until=None if until is None else end_of(until, read, tz=reading.tz, dates=reading.dates),
-    )
+    return Evaluation(counted, sliced, played, weighed, estimator, against, blocks)
 
 
 def _sliced(log: DecisionLog, slices: Sequence[str] | None) -> tuple[str, ...]:

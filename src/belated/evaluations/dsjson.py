@@ -21,13 +21,12 @@ from typing import Any
 
 import numpy as np
 
-from belated.arrays import Array, Floats
+from belated.arrays import Array
 from belated.errors import LogError
 from belated.evaluations.log import DecisionLog, can_be, check_count
-from belated.files import StrPath, write_whole
+from belated.files import StrPath
 from belated.logs import BadRow, BadRows, OnBad
-from belated.logs.bad import SHOWN
-from belated.logs.log import SECONDS
+from belated.logs.log import SHOWN
 from belated.logs.sources import arrow, reading
 
 LABEL = "_label_cost"
@@ -46,9 +45,6 @@ def lines(path: Path) -> Iterator[str]:
             yield from (line.decode("utf-8") for line in whole if line.strip())
         if rest.strip():
             yield rest.decode("utf-8")
-
-
-# ---- reading -----------------------------------------------------------------------------------
 
 
 @dataclass
@@ -224,65 +220,3 @@ def table_of(rows: Sequence[Mapping[str, float | str]]) -> dict[str, Array]:
         else:
             columns[name] = np.array([np.nan if cell is None else cell for cell in cells])
     return columns
-
-
-# ---- writing -----------------------------------------------------------------------------------
-
-
-def write(path: StrPath, log: DecisionLog, probabilities: Floats | None = None) -> None:
-    """Write decisions as dsjson, which Vowpal Wabbit reads with ``--dsjson --cb_explore_adf``.
-
-    ``probabilities`` are those of all actions, decisions x actions, where they are known; otherwise
-    what the chosen action leaves is shared by the others. Decisions of which nothing was heard cost
-    0, as there.
-    """
-    text = "".join(f"{json.dumps(line)}\n" for line in _written(log, probabilities))
-    write_whole(path, text.encode("utf-8"))
-
-
-def _written(log: DecisionLog, probabilities: Floats | None) -> Iterator[dict[str, Any]]:
-    scale = 1.0 if log.unit is None else SECONDS[log.unit]
-    is_date = isinstance(log.start, np.datetime64)
-    begin = (
-        float(log.start.astype("M8[ns]").astype(np.int64)) / 1e9 if is_date else float(log.start)
-    )
-    for i, context in enumerate(log.contexts()):
-        menu = log.menu(i)
-        place = menu.index(log.actions[log.action[i]])
-        decided = begin + scale * float(log.decided[i])
-        line: dict[str, Any] = {
-            LABEL: 0.0,
-            "_label_probability": float(log.probability[i]),
-            "_label_Action": place + 1,
-            "_labelIndex": place,
-        }
-        if log.heard[i]:
-            reward, wait = float(log.reward[i]), scale * float(log.wait[i])
-            line[LABEL] = -reward + 0.0
-            line["o"] = [{"v": reward, "EnqueuedTimeUtc": _text(decided + wait)}]
-        chances = _chances(log, i, place, probabilities)
-        order = [place, *(j for j in range(len(menu)) if j != place)]
-        yield line | {
-            "Timestamp": _text(decided),
-            "Version": "1",
-            "EventId": str(i),
-            "a": [j + 1 for j in order],
-            "c": {"context": context, ACTIONS: [{"_tag": name, "a": {name: 1}} for name in menu]},
-            "p": [chances[j] for j in order],
-        }
-
-
-def _chances(log: DecisionLog, i: int, place: int, probabilities: Floats | None) -> list[float]:
-    menu = log.menu(i)
-    if probabilities is not None:
-        found = [float(probabilities[i, log.actions.index(name)]) for name in menu]
-    else:
-        others = max(len(menu) - 1, 1)
-        found = [(1.0 - float(log.probability[i])) / others] * len(menu)
-    found[place] = float(log.probability[i])
-    return found
-
-
-def _text(seconds: float) -> str:
-    moment = datetime.fromtimestamp(seconds, UTC)
-    return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")

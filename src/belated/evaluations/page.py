@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from os import PathLike
 from pathlib import Path
 
 from belated._version import __version__
-from belated.evaluations.estimators import ESTIMATORS, TITLES
-from belated.evaluations.intervals import Estimate
+from belated.evaluations.estimators import ESTIMATORS, TITLES, Estimate
 from belated.evaluations.policies import CHOOSER
-from belated.evaluations.result import Evaluation, Part, chosen
-from belated.evaluations.words import command, notes, range_of, speed_warning, title
-from belated.report import Bars, Heat, Lines, Page, Section, Series, Table, write_page
+from belated.evaluations.result import Evaluation, chosen
+from belated.evaluations.words import notes, range_of, speed_warning, title
+from belated.report import Bars, Lines, Page, Section, Series, Table, write_page
 from belated.report.durations import axis, humane, moment, wait_axis
-from belated.report.plain import plain
+from belated.report.plain import first_up, plain
 
 _CURVES = 4  # most policies in one picture over time
 _GROUPS = 3  # most policies beside each other in a slice
 
 
-def write(path: str | PathLike[str], evaluation: Evaluation) -> None:
+def write(path: str | PathLike[str], evaluation: Evaluation, command: str = "") -> None:
     """Write the page."""
-    write_page(path, page_of(evaluation))
+    write_page(path, page_of(evaluation, command))
 
 
-def page_of(evaluation: Evaluation) -> Page:
+def page_of(evaluation: Evaluation, command: str = "") -> Page:
     """Return what the page says."""
     sections = [
         _rewards(evaluation),
@@ -54,7 +54,7 @@ def page_of(evaluation: Evaluation) -> Page:
         f"{Path(evaluation.name).name}: is another policy better?",
         "\n\n".join(lead),
         tuple(sections),
-        command(evaluation),
+        command,
         facts,
         _numbers(evaluation),
     )
@@ -94,7 +94,10 @@ def _rewards(evaluation: Evaluation) -> Section:
     order = ESTIMATORS[::-1]  # the best known first
     rows = []
     for one in judged:
-        cells = [part for how in order for part in _with_range(one.estimates[how])]
+        cells: list[float | str | None] = []
+        for found_by in (one.estimates[how] for how in order):
+            text = None if found_by is None else range_of(found_by).replace(" ", "\u00a0")
+            cells += [None if found_by is None else found_by.value, text]
         rows.append((one.name, *cells, round(one.effective)))
     heads = ["policy"]
     for how in order:
@@ -139,11 +142,8 @@ def _differences(evaluation: Evaluation) -> Iterable[Section]:
     yield Section("Who is better, and by how much?", figure, says, Table(heads, tuple(rows)))
 
 
-# ---- over time ---------------------------------------------------------------------------------
-
-
 def _over_time(evaluation: Evaluation) -> Iterable[Section]:
-    """Show rewards, stretch by stretch, and when the best policy is ahead."""
+    """Show rewards, stretch by stretch."""
     parts = evaluation.over_time
     if len(parts) < 2:
         return
@@ -153,14 +153,7 @@ def _over_time(evaluation: Evaluation) -> Iterable[Section]:
         scale * float(log.decided[rows.start] + log.decided[rows.stop - 1]) / 2.0
         for rows, _ in parts
     ]
-    yield _rewards_over_time(evaluation, middles, label)
-    best = next((one for one in evaluation.policies.values() if one.difference is not None), None)
-    if best is not None:
-        yield from _gap_over_time(evaluation, best.name, middles, label)
-
-
-def _rewards_over_time(evaluation: Evaluation, middles: list[float], label: str) -> Section:
-    parts, series = evaluation.over_time, []
+    series = []
     for name in chosen(evaluation, _CURVES):
         points = [
             (x, part.estimates[name])
@@ -173,173 +166,82 @@ def _rewards_over_time(evaluation: Evaluation, middles: list[float], label: str)
     says = f"Stretches of about {evaluation.counted // len(parts):,} decisions each."
     if CHOOSER in evaluation.given:
         says += " A policy that learns, as the chooser does, starts where uniform choice is."
-    return Section("Does it hold over time?", figure, says)
-
-
-def _gap_over_time(
-    evaluation: Evaluation, best: str, middles: list[float], label: str
-) -> Iterable[Section]:
-    points = [
-        (x, part.differences[best])
-        for x, (_, part) in zip(middles, evaluation.over_time, strict=True)
-        if best in part.differences and _is_finite(part.differences[best])
-    ]
-    if not points:
-        return
-    gap = Series(
-        best,
-        tuple(x for x, _ in points),
-        tuple(found.value for _, found in points),
-        tuple(found.low for _, found in points),
-        tuple(found.high for _, found in points),
-    )
-    zero = Series(evaluation.against, (middles[0], middles[-1]), (0.0, 0.0), dashed=True)
-    figure = Lines(
-        f"{best} less {evaluation.against}, with 95 % intervals",
-        label,
-        "reward per decision",
-        (gap, zero),
-    )
-    ahead = sum(found.sign > 0 for _, found in points)
-    behind = sum(found.sign < 0 for _, found in points)
-    says = (
-        f"In {ahead} of {len(points)} stretches it is better, in {behind} worse, and in the others "
-        "a tie."
-    )
-    yield Section(f"When is {best} ahead?", figure, says)
-
-
-# ---- slices ------------------------------------------------------------------------------------
+    yield Section("Does it hold over time?", figure, says)
 
 
 def _slices(evaluation: Evaluation) -> Iterable[Section]:
     """Show rewards by the values of each column."""
     names = [name for name in evaluation.policies if name != evaluation.against]
-    shown = [evaluation.against, *names][: _GROUPS + 1]
     for column, parts in evaluation.slices.items():
-        figure = Bars(
-            f"Reward per decision by {column}",
-            tuple(part.value for part in parts),
-            tuple(_bars(name, [part.estimates.get(name) for part in parts]) for name in shown),
-            "reward per decision",
+        groups = tuple(
+            _bars(name, [part.estimates.get(name) for part in parts])
+            for name in [evaluation.against, *names][: _GROUPS + 1]
         )
-        heads = [column, "decisions", "best", "gain", "low", "high"]
-        rows = [(part.value, part.count, *_best(part)) for part in parts]
-        yield Section(
-            f"Does {column} matter?", figure, _says(column, parts), Table(tuple(heads), tuple(rows))
+        values = tuple(part.value for part in parts)
+        figure = Bars(f"Reward per decision by {column}", values, groups, "reward per decision")
+        better = Counter(
+            name for part in parts for name, gap in part.differences.items() if gap.sign > 0
         )
-
-
-def _best(part: Part) -> tuple[str | None, float | None, float | None, float | None]:
-    if not part.differences:
-        return None, None, None, None
-    name = max(part.differences, key=lambda each: part.differences[each].value)
-    value, low, high = _cells(part.differences[name])
-    return name, value, low, high
-
-
-def _says(column: str, parts: Sequence[Part]) -> str:
-    sure = [
-        (part.value, name)
-        for part in parts
-        for name in part.differences
-        if part.differences[name].sign > 0
-    ]
-    by_name: dict[str, int] = {}
-    for _, name in sure:
-        by_name[name] = by_name.get(name, 0) + 1
-    if not by_name:
-        return f"For no single value of {column} is a policy shown to be better."
-    best = max(by_name, key=lambda name: by_name[name])
-    return (
-        f"{best} is better for {by_name[best]} of {len(parts)} values of {column}, each looked at "
-        "by itself: with many slices some look better by chance."
-    )
-
-
-# ---- overlap and delays ------------------------------------------------------------------------
+        says = f"For no single value of {column} is a policy shown to be better."
+        if better:
+            best, count = better.most_common(1)[0]
+            says = (
+                f"{best} is better for {count} of {len(parts)} values of {column}, each looked at "
+                "by itself: with many slices some look better by chance."
+            )
+        rows = []
+        for part in parts:
+            gaps = part.differences
+            best = max(gaps, key=lambda name: gaps[name].value, default="")
+            rows.append((part.value, part.count, best or None, *_cells(gaps.get(best))))
+        table = Table((column, "decisions", "best", "gain", "low", "high"), tuple(rows))
+        yield Section(f"Does {column} matter?", figure, says, table)
 
 
 def _overlap(evaluation: Evaluation) -> Section:
-    """Show which policies do the same."""
-    names = list(evaluation.policies)
-    places = [list(evaluation.given).index(name) for name in names]
-    values = evaluation.overlaps[places][:, places]
-    figure = Heat(
-        "How much policies do the same",
-        tuple(names),
-        _short(names),
-        tuple(tuple(row) for row in values.tolist()),
-        "share of decisions",
-        log=False,
-        low=0.0,
-        high=1.0,
-    )
-    logged = names.index(evaluation.against)
-    far = min(range(len(names)), key=lambda i: values[logged][i])
-    says = (
-        f"1: always the same, 0: never. Furthest from {evaluation.against} is {names[far]}, with "
-        f"{plain(float(values[logged][far]), 3)}: the less a policy does what was done, the less "
-        "the log says about it."
-    )
+    """Show which policies do what was done, and how much the log says of each."""
+    names = list(evaluation.given)
+    shares = dict(zip(names, evaluation.overlaps[names.index(evaluation.against)], strict=True))
     rows = tuple(
-        (one.name, one.about, round(one.effective), one.largest_weight)
+        (one.name, one.about, float(shares[one.name]), round(one.effective), one.largest_weight)
         for one in evaluation.policies.values()
     )
-    heads = ("policy", "what it is", "effective sample size", "largest weight")
-    return Section("How much does the log say?", figure, says, Table(heads, rows))
+    says = (
+        f"How much each policy does the same as {evaluation.against}: 1 is always, 0 never. The "
+        "less a policy does what was done, the less the log says about it."
+    )
+    heads = ("policy", "what it is", "the same", "effective sample size", "largest weight")
+    return Section("How much does the log say?", None, says, Table(heads, rows))
 
 
 def _delays(evaluation: Evaluation) -> Section:
     """Show how soon rewards come, by action."""
     speeds, unit = evaluation.speeds, evaluation.ripe.log.unit
-    longest = max((speed.p90 or 0.0 for speed in speeds), default=0.0)
-    scale, label = wait_axis(longest, unit)
+    scale, label = wait_axis(max((speed.p90 or 0.0 for speed in speeds), default=0.0), unit)
+    names = ("median", "90 %")
+    waits = [(speed.median, speed.p90) for speed in speeds]
     groups = tuple(
-        Series(
-            name,
-            (),
-            tuple(None if value is None else scale * value for value in values),
-        )
-        for name, values in (
-            ("median", [speed.median for speed in speeds]),
-            ("90 %", [speed.p90 for speed in speeds]),
-        )
+        Series(name, (), tuple(None if wait is None else scale * wait for wait in column))
+        for name, column in zip(names, zip(*waits, strict=True), strict=True)
     )
-    figure = Bars("How long rewards take", tuple(speed.action for speed in speeds), groups, label)
-    rows = tuple(
-        (
-            speed.action,
-            speed.taken,
-            speed.heard,
-            speed.mean_reward,
-            None if speed.median is None else humane(speed.median, unit),
-            None if speed.p90 is None else humane(speed.p90, unit),
-        )
-        for speed in speeds
-    )
+    rows = []
+    for speed, wait in zip(speeds, waits, strict=True):
+        texts = (None if length is None else humane(length, unit) for length in wait)
+        rows.append((speed.action, speed.taken, speed.heard, speed.mean_reward, *texts))
     heads = ("action", "taken", "heard of in time", "mean reward", "median wait", "90 % of waits")
     says = "No action is heard of much sooner than another."
     if evaluation.apart is not None:
-        says = speed_warning(*evaluation.apart, evaluation.ripe)
-    return Section(
-        "Are some actions heard of sooner?", figure, says[:1].upper() + says[1:], Table(heads, rows)
-    )
-
-
-# ---- shared parts ------------------------------------------------------------------------------
+        says = first_up(speed_warning(*evaluation.apart, evaluation.ripe))
+    figure = Bars("How long rewards take", tuple(speed.action for speed in speeds), groups, label)
+    return Section("Are some actions heard of sooner?", figure, says, Table(heads, tuple(rows)))
 
 
 def _bars(name: str, found: Sequence[Estimate | None]) -> Series:
     """Return bars with whiskers; none where nothing is known."""
-    known = [each if each is not None and _is_finite(each) else None for each in found]
-    return Series(
-        name,
-        (),
-        tuple(None if each is None else each.value for each in known),
-        tuple(None if each is None else each.low for each in known),
-        tuple(None if each is None else each.high for each in known),
-    )
+    cells = [_cells(each) for each in found]
+    known = [each if None not in each else (None, None, None) for each in cells]
+    value, low, high = (tuple(each[i] for each in known) for i in range(3))
+    return Series(name, (), value, low, high)
 
 
 def _cells(estimate: Estimate | None) -> tuple[float | None, float | None, float | None]:
@@ -347,20 +249,3 @@ def _cells(estimate: Estimate | None) -> tuple[float | None, float | None, float
         return None, None, None
     value, low, high = (each if math.isfinite(each) else None for each in estimate)
     return value, low, high
-
-
-def _with_range(estimate: Estimate | None) -> tuple[float | None, str | None]:
-    """Return a number, and its interval as text."""
-    if estimate is None:
-        return None, None
-    return estimate.value, range_of(estimate).replace(" ", "\u00a0")
-
-
-def _short(names: Sequence[str]) -> tuple[str, ...]:
-    """Return names for heads of narrow columns."""
-    short = [name.removeprefix("always ") for name in names]
-    return tuple(short if len(set(short)) == len(short) else names)
-
-
-def _is_finite(estimate: Estimate) -> bool:
-    return all(map(math.isfinite, estimate))

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from belated.arrays import Array, Floats
-from belated.errors import LogError, SpecError
-from belated.evaluations.asked import called
+from belated.errors import AlreadyObserved, LogError, SpecError, UnknownTicket
 from belated.evaluations.log import DecisionLog
+from belated.logs.log import SECONDS
+from belated.models.chooser.actions import Actions
 from belated.models.chooser.chooser import Chooser
 from belated.validation import are_distributions
 
@@ -70,6 +73,15 @@ def named(policies: Any) -> dict[str, Given]:
                 f"a column, or an array of probabilities, got {policy!r:.60}"
             )
     return found
+
+
+def called(column: str) -> str:
+    """Return what a policy is called that is a column, or several that begin with this.
+
+    >>> called("new_"), called("would")
+    ('new', 'would')
+    """
+    return column.rstrip("_") or column
 
 
 def refuse_twice(given: Mapping[str, Given], others: Sequence[Policy]) -> None:
@@ -225,3 +237,51 @@ def _of_array(log: DecisionLog, name: str, given: Array, about: str) -> Policy:
 def _reader(names: Array) -> Callable[[Any, Any], str]:
     rows = iter(names.tolist())
     return lambda context, actions: str(next(rows))
+
+
+# A chooser that walks through a log: it says what it would do, and learns what was done.
+
+Advance = Callable[[int], None]
+"""Told how many decisions are done."""
+
+
+def walk(log: DecisionLog, chooser: Chooser, advance: Advance) -> tuple[Floats, Floats]:
+    """Return the probabilities that a chooser gives to all actions, and the rewards it predicts.
+
+    It is one with the same settings that has seen nothing: what was learned before may be this log.
+    Both are decisions x actions, as they were when each decision was made: from the rewards of
+    logged actions that were known by then. A reward at the very time of a decision is known.
+    """
+    chooser = chooser.fresh()
+    chooser.mode = "apprentice"  # what it plays is the logged action
+    scale = 1.0 if log.unit is None else SECONDS[log.unit]
+    decided = (scale * log.decided).tolist()
+    known = (scale * (log.decided + log.wait)).tolist()
+    rewards, actions = log.reward.tolist(), log.action.tolist()
+    places = {name: i for i, name in enumerate(log.actions)}
+    probabilities = np.zeros((len(log), len(places)))
+    predictions = np.zeros((len(log), len(places)))
+    waiting: list[tuple[float, int, float]] = []
+    for i, context in enumerate(log.contexts()):
+        while waiting and waiting[0][0] <= decided[i]:
+            at, ticket, reward = heapq.heappop(waiting)
+            with suppress(AlreadyObserved, UnknownTicket):  # given up on, and forgotten since
+                chooser.observe(ticket, reward, at=at)
+        menu = _menu(chooser, log.menu(i))
+        for action, probability, value in chooser.peek(context, menu):
+            probabilities[i, places[action]] = probability
+            predictions[i, places[action]] = value
+        taken = log.actions[actions[i]]
+        ticket = chooser.choose(context, menu, baseline=taken, at=decided[i]).ticket
+        if known[i] == known[i]:
+            heapq.heappush(waiting, (known[i], ticket, rewards[i]))
+        advance(i + 1)
+    return probabilities, predictions
+
+
+def _menu(chooser: Chooser, names: tuple[str, ...]) -> Actions:
+    """Return actions with the features that the chooser has of them, if it has any."""
+    given = chooser._settings.actions
+    if isinstance(given, Mapping):
+        return {name: given.get(name) for name in names}
+    return names

@@ -13,12 +13,19 @@ import numpy as np
 
 from belated.arrays import Array, Bools, Floats, Ints
 from belated.errors import LogError
-from belated.evaluations import dsjson, leaks, stored
-from belated.evaluations.asked import Columns, Reading
-from belated.evaluations.log import NO_PROBABILITY, DecisionLog, can_be, check_count
+from belated.evaluations import dsjson, stored
+from belated.evaluations.log import (
+    NO_PROBABILITY,
+    Columns,
+    DecisionLog,
+    Reading,
+    can_be,
+    check_count,
+)
 from belated.logs import BadRow, BadRows, Log, OnBad, Told, Unit, scan
-from belated.logs.bad import SHOWN
 from belated.logs.columns import NoColumn, Roles
+from belated.logs.leaks import CHANGED, Hidden, check_known, is_target, told
+from belated.logs.log import SHOWN
 from belated.logs.rules import NoFeature, plain_name
 from belated.logs.spans import span_in
 
@@ -153,7 +160,7 @@ def _decisions(
     actions, action = _coded([names[i] for i in order.tolist()])
     decided, wait, unit = _times(log.take(order))
     context, more, notes = _split(log.take(order), columns, policies)
-    leaks.refuse(log.take(order), context, reward[order], silence, columns)
+    refuse(log.take(order), context, reward[order], silence, columns)
     return DecisionLog(
         name=log.name,
         actions=actions,
@@ -323,3 +330,36 @@ def _is_dsjson(path: Path) -> bool:
     except ValueError:
         return False
     return isinstance(first, dict) and dsjson.LABEL in first
+
+
+# Columns of the context that know the reward, which nobody did when the decision was made.
+
+
+def refuse(
+    log: Log,
+    context: Mapping[str, Array],
+    reward: Floats,
+    silence: float | None,
+    columns: Columns,
+) -> None:
+    """Refuse what is the reward, its time or how long it took, in any unit, shifted or rounded."""
+    there = [*map(log.kinds.column_of, context), *context]
+    check_known("evaluate", columns.known, there, "is not in the context:")
+    times = log.times
+    hidden = Hidden(times.predicted_at, times.observed_at, log.answered, log.unit, reward)
+    known = log.answered | (silence is not None)
+    labels = np.where(np.isnan(reward), np.nan if silence is None else silence, reward)
+    sources = {name: log.kinds.column_of(name) for name in context}
+    found = {}
+    for name, column in context.items():
+        if sources[name] in columns.known or name in columns.known:
+            continue
+        what = hidden.known_by(column).replace("the answer", "the reward")
+        if is_target(column, labels, known):
+            what = f"the reward {columns.reward!r} under another name, wherever one is known"
+        elif what == CHANGED:
+            what = f"the reward {columns.reward!r} {what}"
+        if what:
+            found[name] = what
+    if found:
+        raise told("evaluate", found, sources, "the decision is made")

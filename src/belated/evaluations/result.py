@@ -5,24 +5,35 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import cached_property
+from itertools import pairwise
 from os import PathLike
 from typing import Any
 
-from belated.arrays import Floats
+import numpy as np
+
+from belated.arrays import Floats, Ints
 from belated.errors import SpecError
-from belated.evaluations import overlap
-from belated.evaluations.asked import Asked
-from belated.evaluations.estimators import ESTIMATORS, Estimator, Weighed
-from belated.evaluations.intervals import LEVEL, Estimate, interval
-from belated.evaluations.maturity import Ripe
+from belated.evaluations.estimators import (
+    ESTIMATORS,
+    FEW,
+    LEVEL,
+    Estimate,
+    Estimator,
+    Terms,
+    Weighed,
+    block_means,
+    interval,
+)
+from belated.evaluations.log import DecisionLog, Ripe
 from belated.evaluations.policies import LOGGED, Policy
-from belated.evaluations.speeds import Speed, apart, speeds_of
 from belated.files import write_whole
-from belated.logs.bad import BadRows
+from belated.logs.log import BadRows
+from belated.logs.ranks import compared, is_sure
 from belated.report.plain import counted
 from belated.report.slicing import parted
+from belated.tables import as_html
 
 WINDOWS = 24
 """Most stretches of time that are shown."""
@@ -72,31 +83,21 @@ class Evaluation:
     """
 
     ripe: Ripe
-    asked: Asked
     sliced: tuple[str, ...]
     """Columns by whose values rewards are shown."""
     given: Mapping[str, Policy]
-    weighed: Mapping[str, Weighed] = field(repr=False)
+    weighed: Mapping[str, Weighed]
+    estimator: Estimator = "dr"
+    """The one that differences, slices and pictures are from."""
+    against: str = LOGGED
+    """The policy that the others are compared with."""
+    blocks: int | None = None
+    """From how many stretches of time variances are taken; None: from single decisions."""
 
     @property
     def name(self) -> str:
         """What the log is called."""
         return self.ripe.log.name
-
-    @property
-    def estimator(self) -> Estimator:
-        """The one that differences, slices and pictures are from."""
-        return self.asked.estimator
-
-    @property
-    def against(self) -> str:
-        """The policy that the others are compared with."""
-        return self.asked.against
-
-    @property
-    def blocks(self) -> int | None:
-        """From how many stretches of time variances are taken; None: from single decisions."""
-        return self.asked.blocks
 
     @property
     def counted(self) -> int:
@@ -190,7 +191,7 @@ class Evaluation:
             surely=self.compare(name, level=level) if is_other else None,
             effective=weighed.effective,
             largest_weight=weighed.largest,
-            warnings=overlap.warnings_of(weighed, name),
+            warnings=warnings_of(weighed, name),
         )
 
     # --- Parts ----------------------------------------------------------------------------------
@@ -198,7 +199,7 @@ class Evaluation:
     @cached_property
     def over_time(self) -> tuple[tuple[slice, Part], ...]:
         """Stretches of time."""
-        rows = overlap.windows(self.counted, min(WINDOWS, max(1, self.counted // 50)))
+        rows = windows(self.counted, min(WINDOWS, max(1, self.counted // 50)))
         return tuple((part, self._part("", part, self.given)) for part in rows)
 
     @cached_property
@@ -227,7 +228,7 @@ class Evaluation:
     def overlaps(self) -> Floats:
         """How much every two policies do the same, from 0 to 1, in the order of ``given``."""
         weights = {name: weighed.weights for name, weighed in self.weighed.items()}
-        return overlap.overlaps(self.given, weights)
+        return overlaps(self.given, weights)
 
     @cached_property
     def speeds(self) -> tuple[Speed, ...]:
@@ -244,7 +245,7 @@ class Evaluation:
         """What is wrong with the log itself, the first of the warnings."""
         from belated.evaluations.words import case_warning, weights_warning
 
-        means = {name: overlap.astray(weighed) for name, weighed in self.weighed.items()}
+        means = {name: astray(weighed) for name, weighed in self.weighed.items()}
         wrong = {name: mean for name, mean in means.items() if mean is not None}
         found = (case_warning(self.ripe.log.actions), weights_warning(self, wrong))
         return tuple(text for text in found if text)
@@ -263,8 +264,9 @@ class Evaluation:
             found.append(open_warning(self.ripe))
         if self.apart is not None:
             found.append(speed_warning(*self.apart, self.ripe))
-        if self.blocks is None and overlap.is_alike(self.rewards):
-            found.append(alike_warning(overlap.likeness(self.rewards)))
+        factor = likeness(self.rewards)
+        if self.blocks is None and factor > _ALIKE:
+            found.append(alike_warning(factor))
         for judged in self.policies.values():
             found += judged.warnings
         return tuple(found)
@@ -284,11 +286,11 @@ class Evaluation:
 
         return summary(self)
 
-    def page(self, path: str | PathLike[str]) -> None:
-        """Write the evaluation as one HTML page; needs ``belated[report]``."""
+    def page(self, path: str | PathLike[str], *, command: str = "") -> None:
+        """Write the evaluation as one HTML page (``belated[report]``), with what was typed."""
         from belated.evaluations.page import write
 
-        write(path, self)
+        write(path, self, command)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the numbers as JSON."""
@@ -360,6 +362,12 @@ class Evaluation:
         """Return the verdict and what it is about."""
         return f"<Evaluation of {self.name!r}, {counted(self.counted, 'decision')}: {self.verdict}>"
 
+    def _repr_html_(self) -> str:
+        """Return the verdict and the table of policies for notebooks."""
+        from belated.evaluations.words import heads, table
+
+        return as_html(self.verdict, table(self), heads(self))
+
 
 def _plain(estimate: Estimate | None) -> dict[str, float | None] | None:
     """Return an estimate as plain data; ends that nothing is known of are None."""
@@ -383,3 +391,140 @@ def chosen(evaluation: Evaluation, most: int) -> Sequence[str]:
     constant = [name for name in evaluation.policies if name.startswith("always ")]
     first = [name for name in (LOGGED, *always) if name in evaluation.given]
     return list(dict.fromkeys([*first, *constant]))[:most]
+
+
+# ---- how fast rewards come, action by action -----------------------------------------------------
+
+_FACTOR = 1.5  # medians that are closer than that are of no consequence
+_LEAST = 20
+
+
+@dataclass(frozen=True)
+class Speed:
+    """One action: how often it was taken, of how many something was heard, and how soon."""
+
+    action: str
+    taken: int
+    heard: int
+    mean_reward: float
+    median: float | None
+    """Of the waits, in the unit of the log."""
+    p90: float | None
+
+
+def speeds_of(log: DecisionLog) -> tuple[Speed, ...]:
+    """Return the speeds of all actions."""
+    found = []
+    for place, name in enumerate(log.actions):
+        of = log.action == place
+        waits = log.wait[of & log.heard]
+        taken = int(np.count_nonzero(of))
+        ends = np.quantile(waits, (0.5, 0.9)).tolist() if waits.size else (None, None)
+        mean = float(log.reward[of].mean()) if taken else 0.0
+        found.append(Speed(name, taken, int(waits.size), mean, *ends))
+    return tuple(found)
+
+
+def apart(log: DecisionLog, speeds: tuple[Speed, ...]) -> tuple[Speed, Speed] | None:
+    """Return the fastest and the slowest action where these differ, beyond chance and by much."""
+    enough = [speed for speed in speeds if speed.heard >= _LEAST and speed.median is not None]
+    if len(enough) < 2:
+        return None
+    fast, *_, slow = sorted(enough, key=lambda speed: float(speed.median or 0.0))
+    if not float(slow.median or 0.0) > _FACTOR * float(fast.median or 0.0):
+        return None
+    chosen = np.isin(log.action, [log.actions.index(speed.action) for speed in enough])
+    of = chosen & log.heard
+    return (fast, slow) if _differ(log.wait[of], log.action[of]) else None
+
+
+def _differ(waits: Floats, groups: Ints) -> bool:
+    """Whether the waits of any group are longer or shorter than those of all others."""
+    _, place = np.unique(waits, return_inverse=True)
+    whole = np.bincount(place)
+    names = np.unique(groups).tolist()
+    for name in names:
+        mine = np.bincount(place[groups == name], minlength=len(whole)).astype(np.float64)
+        if is_sure(compared(mine, whole - mine)[1], len(names)):
+            return True
+    return False
+
+
+# ---- how much a log says about a policy, and what to be warned of --------------------------------
+
+_SURE = 0.9999
+_BLOCKS = 30
+_ALIKE = 2.0  # at 29 degrees of freedom by chance one time in a thousand
+
+
+def warnings_of(weighed: Weighed, shown: str) -> tuple[str, ...]:
+    """Return what to know before one believes an estimate."""
+    found = []
+    weights = weighed.weights
+    total = float(weights.sum())
+    if total == 0.0:
+        return (f"{shown} does nothing that was ever done: the log says nothing about it.",)
+    share = weighed.largest / total
+    if share * FEW > 1.0:
+        found.append(
+            f"{shown}: one decision has {share:.1%} of all weight, and all {weights.size:,} say as "
+            f"much as {weighed.effective:,.0f} of its own would; its interval is made wide."
+        )
+    return tuple(found)
+
+
+def astray(weighed: Weighed) -> Estimate | None:
+    """Return the mean of the weights where it is surely not 1.
+
+    It is 1 where the logged probabilities are right and whatever the policy does was possible, less
+    where some of it was not, and never more.
+    """
+    weights = weighed.weights
+    total = float(weights.sum())
+    if total == 0.0:
+        return None
+    terms = Terms(weights, np.zeros_like(weights), weighed.largest / total)
+    mean = interval(terms, weights, level=_SURE)
+    return None if mean.low <= 1.0 <= mean.high else mean
+
+
+def likeness(values: Floats) -> float:
+    """Return by what factor the variance of stretches of time exceeds that of single terms.
+
+    1 where decisions have nothing to do with each other.
+    """
+    if values.size < 4 * _BLOCKS:
+        return 1.0
+    means = block_means(values, _BLOCKS)
+    alone = float(values.var()) * _BLOCKS / values.size
+    return float(means.var(ddof=1)) / alone if alone > 0.0 else 1.0
+
+
+def overlaps(policies: Mapping[str, Policy], weights: Mapping[str, Floats]) -> Floats:
+    """Return how much every two policies do the same: the mean of sum over a of min(pi, pi').
+
+    1: always the same, 0: never. Of a policy of which only the probability of what was done is
+    known, as of the logged one, it is estimated by the mean of min(w, w'), at most 1: 0 where the
+    weights of one are 0 throughout.
+    """
+    names = list(policies)
+    found = np.eye(len(names))
+    for i, first in enumerate(names):
+        for j in range(i):
+            found[i, j] = found[j, i] = _overlap(
+                policies[first], policies[names[j]], weights[first], weights[names[j]]
+            )
+    return found
+
+
+def _overlap(one: Policy, other: Policy, w: Floats, v: Floats) -> float:
+    if one.probabilities is not None and other.probabilities is not None:
+        both = np.minimum(one.probabilities, other.probabilities).sum(axis=1)
+        return float(both.mean())
+    return min(1.0, float(np.minimum(w, v).mean()))
+
+
+def windows(count: int, most: int) -> list[slice]:
+    """Return stretches of decisions of about the same length."""
+    cuts = np.linspace(0, count, min(most, count) + 1).astype(int).tolist()
+    return [slice(a, b) for a, b in pairwise(cuts)]

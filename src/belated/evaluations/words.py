@@ -1,25 +1,21 @@
-"""An evaluation as text: plain lines, or set with ``rich`` where that is installed."""
+"""An evaluation as text for a terminal."""
 
 from __future__ import annotations
 
 import math
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from belated.evaluations.asked import typed
 from belated.evaluations.estimators import TITLES
 from belated.report.durations import humane
-from belated.report.plain import counted, plain
-from belated.report.terminal import WIDTH, aligned, takes_tables
+from belated.report.plain import WIDTH, counted, plain
+from belated.tables import aligned
 
 if TYPE_CHECKING:
-    from belated.evaluations.intervals import Estimate
-    from belated.evaluations.maturity import Ripe
-    from belated.evaluations.result import Evaluation, Judged
-    from belated.evaluations.speeds import Speed
+    from belated.evaluations.estimators import Estimate
+    from belated.evaluations.log import Ripe
+    from belated.evaluations.result import Evaluation, Judged, Speed
 
 HEADS = ("policy", "reward", "95 % interval", "against", "95 %", "", "sample size")
 
@@ -37,34 +33,6 @@ def summary(evaluation: Evaluation) -> str:
     if evaluation.bad:
         lines += ["", f"left out: {evaluation.bad}"]
     return "\n".join(lines)
-
-
-def show(evaluation: Evaluation, out: TextIO) -> None:
-    """Write the summary; with colours and tables where a person looks on."""
-    if not takes_tables(out):
-        out.write(summary(evaluation) + "\n")
-        return
-    from rich.console import Console
-    from rich.panel import Panel
-    from rich.table import Table
-    from rich.text import Text
-
-    console = Console(file=out)
-    console.print(Text(title(evaluation)))
-    for warning in evaluation.about_log:
-        console.print(Text(f"warning: {warning}", style="yellow"))
-    console.print(Panel(Text(evaluation.verdict, style="bold")))
-    grid = Table()
-    for number, head in enumerate(heads(evaluation)):
-        grid.add_column(head, justify="right" if number not in (0, 5) else "left")
-    for row in table(evaluation):
-        grid.add_row(*map(Text, row), style="bold" if row[5] == "better" else None)
-    console.print(grid)
-    console.print(Text(notes(evaluation)))
-    for warning in evaluation.warnings[len(evaluation.about_log) :]:
-        console.print(Text(f"warning: {warning}", style="yellow"))
-    if evaluation.bad:
-        console.print(Text(f"left out: {evaluation.bad}", style="yellow"))
 
 
 def title(evaluation: Evaluation) -> str:
@@ -275,9 +243,3 @@ def alike_warning(factor: float) -> str:
         f"what happens to them, intervals should be about {math.sqrt(factor):.1f} times as wide; "
         "blocks= (--blocks) does that."
     )
-
-
-def command(evaluation: Evaluation) -> str:
-    """Return what to type for the same evaluation."""
-    is_calendar = isinstance(evaluation.ripe.log.start, np.datetime64)
-    return typed(evaluation.asked, evaluation.name, is_calendar=is_calendar)

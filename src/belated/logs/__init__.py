@@ -12,9 +12,8 @@ pandas and polars, and dicts of columns.
 from __future__ import annotations
 
 from belated.errors import LogError
-from belated.logs.bad import BadRow, BadRows
 from belated.logs.kinds import Kind, Kinds, Told
-from belated.logs.log import Log, Unit
+from belated.logs.log import BadRow, BadRows, Log, Unit
 from belated.logs.reading import OnBad, Scan, read, scan
 from belated.logs.rules import DateOrder
 

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
+import numpy as np
+
+from belated.arrays import Array
 from belated.errors import LogError
+from belated.logs import dates
 from belated.logs.cells import decoded
 from belated.logs.dates import DIGITS, ISO, KNOWN, are_stamps, epoch
+from belated.logs.log import Unit
 from belated.logs.moments import Clockwork, is_blank, kind_of, read_moments
+from belated.logs.numbers import numbers
 from belated.logs.rules import TIME_NAMES, DateOrder, date_form, epoch_of, plain_name
+from belated.logs.sources import arrow
 
 PREDICTED = (
     *("predicted_at", "prediction_time", "predict_time", "pred_time", "predicted", "asked_at"),
@@ -230,3 +237,174 @@ def unreadable(batch: Any, name: str, column: str) -> LogError:
         f"{shown}. Times are numbers, counts since 1970, or dates such as {KNOWN}. Write them like "
         "one of these, or name other columns"
     )
+
+
+# By what clock the two columns of times go: dates of some form, counts since 1970, or numbers.
+
+
+@dataclass(frozen=True)
+class Clocks:
+    """What both columns of times hold, and how each one writes it."""
+
+    kind: Clockwork
+    predicted: str = dates.ISO
+    """The form of the dates of predictions."""
+    observed: str = dates.ISO
+    """The form of the dates of answers."""
+    unit: Unit | None = None
+    """What one unit of numbers is."""
+    is_epoch: bool = False
+    """Whether numbers count since 1970."""
+
+    def notes(self, columns: Columns) -> tuple[str, ...]:
+        """Say how times are read where that is not plain."""
+        if self.is_epoch:
+            both = f"{columns.predicted} and {columns.observed}"
+            return (f"{both} count {self.unit} since 1970, by their values",)
+        forms = {columns.predicted: self.predicted, columns.observed: self.observed}
+        return tuple(
+            f"{name} is read as {form}"
+            for name, form in forms.items()
+            if self.kind == "calendar" and form != dates.ISO
+        )
+
+
+@dataclass(frozen=True)
+class _Look:
+    """What one column of times looks like."""
+
+    name: str
+    kind: Clockwork | None
+    form: str = dates.ISO
+    unit: str | None = None
+    """What it counts in since 1970."""
+
+    @property
+    def as_dates(self) -> str | None:
+        """The form in which it can be read as dates."""
+        if self.kind in ("calendar", None):
+            return self.form
+        return None if self.unit is None else dates.epoch(self.unit)
+
+
+def clocks_of(
+    sample: Any, name: str, columns: Columns, unit: Unit | None, order: DateOrder | None
+) -> Clocks:
+    """Return the clocks of both columns, by their first rows."""
+    first = _look(sample, columns.predicted, order)
+    second = _look(sample, columns.observed, order)
+    if first.kind is None:
+        raise unreadable(sample, name, first.name)
+    if second.kind is None and not is_blank(sample.column(second.name)):
+        raise unreadable(sample, name, second.name)
+    if "calendar" in (first.kind, second.kind):
+        return _calendar(first, second)
+    if second.unit is not None and first.unit not in (None, second.unit):
+        raise LogError(
+            f"logs: {first.name!r} counts {first.unit} since 1970 and {second.name!r} "
+            f"{second.unit}; both must be the same"
+        )
+    kind: Clockwork = "whole" if "whole" in (first.kind, second.kind) else first.kind
+    found = first.unit if second.kind is None or second.unit is not None else None
+    is_epoch = found is not None and unit in (None, found)
+    return Clocks(kind, unit=cast("Unit | None", unit or found), is_epoch=is_epoch)
+
+
+def _calendar(first: _Look, second: _Look) -> Clocks:
+    """Return the clock of dates; counts since 1970 beside dates are dates too."""
+    if first.as_dates is None or second.as_dates is None:
+        kinds = [WORDS[look.kind or "calendar"] for look in (first, second)]
+        raise LogError(
+            f"logs: {first.name!r} holds {kinds[0]} and {second.name!r} holds {kinds[1]}; both "
+            "must be the same"
+        )
+    return Clocks("calendar", first.as_dates, second.as_dates)
+
+
+def _look(sample: Any, name: str, order: DateOrder | None) -> _Look:
+    column = decoded(sample.column(name))
+    kind = kind_of(column)
+    if kind is None:
+        return _Look(name, None)
+    if kind == "calendar":
+        return _Look(name, kind, date_form(column, name, order) or dates.ISO)
+    cells = read_moments(column, kind, None)
+    values = cells.values[~(cells.missing | cells.bad)]
+    if dates.are_stamps(values):
+        return _Look(name, "calendar", dates.DIGITS)
+    return _Look(name, kind, unit=epoch_of(values))
+
+
+# ---- numbers that stand for "no answer" in a column of times: 0 and -1 ---------------------------
+# In counts since 1970 that is told by the others, which are all dates of this century. Plain
+# numbers tell it where so many answers would precede every question.
+
+MARKS = (0.0, -1.0)
+LEAST = 2
+"""Rows of counts since 1970 that have the same mark."""
+SHARE = 0.1
+"""Least share of such rows among plain numbers."""
+
+
+def marks_in(sample: Any) -> dict[str, float]:
+    """Return what stands for nothing in columns that are called times and count since 1970."""
+    found = {}
+    for name in sample.schema.names:
+        if not re.search(TIME_NAMES, plain_name(name)):
+            continue
+        values = _values(sample.column(name))
+        for mark in MARKS:
+            others = values[values != mark]
+            if len(values) - len(others) >= LEAST and _are_dates(others):
+                found[name] = mark
+    return found
+
+
+def mark_before(sample: Any, predicted: str, observed: str) -> float | None:
+    """Return what stands for nothing among plain numbers, as it precedes all that was asked."""
+    asked, answers = _values(sample.column(predicted)), _values(sample.column(observed))
+    if not len(asked):
+        return None
+    early = answers[answers < asked.min()]
+    is_one = len(early) >= SHARE * sample.num_rows and len(np.unique(early)) == 1
+    return float(early[0]) if len(early) and is_one and early[0] in MARKS else None
+
+
+def without_marks(batch: Any, marks: Mapping[str, float]) -> Any:
+    """Return rows in which what stands for nothing is nothing."""
+    import pyarrow.compute as pc
+
+    pa = arrow("reading a log")
+    for name, mark in marks.items():
+        place = batch.schema.get_field_index(name)
+        column = decoded(batch.column(place))
+        is_mark = pa.array(~_is_gap(column) & (_cells(column) == mark))
+        blank = pc.if_else(is_mark, pa.scalar(None, column.type), column)
+        batch = batch.set_column(place, name, blank)
+    return batch
+
+
+def count_marks(batch: Any, name: str, mark: float) -> int:
+    """Return in how many rows a mark stands."""
+    return int(np.count_nonzero(_values(batch.column(name)) == mark))
+
+
+def _are_dates(values: Array) -> bool:
+    return epoch_of(values) is not None or are_stamps(values)
+
+
+def _values(column: Any) -> Array:
+    """Return the numbers of a column; none where it holds none."""
+    column = decoded(column)
+    if kind_of(column) not in ("whole", "number"):
+        return np.empty(0)
+    return _cells(column)[~_is_gap(column)]
+
+
+def _cells(column: Any) -> Array:
+    return numbers(column, np.float64, never=True).values
+
+
+def _is_gap(column: Any) -> Array:
+    cells = numbers(column, np.float64, never=True)
+    return cells.missing | cells.bad

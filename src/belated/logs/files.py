@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from belated.errors import LogError, MissingExtra
-from belated.logs.bad import SHOWN
 from belated.logs.kinds import word
+from belated.logs.log import SHOWN
 from belated.logs.sheet_ranges import check_ranges
 from belated.logs.sources import (
     PEEKED,
@@ -28,8 +28,7 @@ from belated.logs.sources import (
     listed,
     reading,
 )
-from belated.logs.streams import Opener, opener_of
-from belated.logs.texts import text_of
+from belated.logs.texts import Opener, opener_of, text_of
 
 BUFFER = 1 << 20
 """Bytes that are read at once from one column of a Parquet file."""
@@ -194,15 +193,12 @@ class Ipc(Source):
         pa = arrow("reading a log")
         with reading(self.name):
             is_packed = self.opener.packing is not None
-            with self.opener.buffer() if is_packed else pa.memory_map(self.name_of_file) as file:
+            with (
+                self.opener.buffer() if is_packed else pa.memory_map(str(self.opener.path)) as file
+            ):
                 for batch in self._of(pa, file):
                     batch.validate(full=True)  # what a broken file says may lead anywhere
                     yield batch
-
-    @property
-    def name_of_file(self) -> str:
-        """Where it is."""
-        return str(self.opener.path)
 
     def _of(self, pa: Any, file: Any) -> Iterator[Any]:
         if self.is_stream:

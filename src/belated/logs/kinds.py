@@ -19,8 +19,8 @@ import numpy as np
 from belated.arrays import Ints
 from belated.errors import BadFeatures, LogError
 from belated.logs import dates, numerals
+from belated.logs.dates import to_utc, to_wall
 from belated.logs.numerals import NumberForm
-from belated.logs.zones import to_utc, to_wall
 from belated.missing import is_missing
 
 What = Literal["number", "yes or no", "text", "number and text", "time", "constant", "left out"]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 
-from belated.arrays import Ints
+from belated.arrays import Array, Bools, Ints
 from belated.logs import dates
 from belated.logs.cells import (
     Cells,
@@ -23,12 +23,13 @@ from belated.logs.cells import (
     is_text,
     nothing,
     nulls,
+    with_gaps,
 )
-from belated.logs.kinds import NEVER, iso_moment
-from belated.logs.numbers import numbers, why_no_number
-from belated.logs.numerals import PLAIN, WHOLE
+from belated.logs.dates import to_utc
+from belated.logs.kinds import AS_TEXT, DIGITS, NEVER, Kind, calendar, iso_moment, word
+from belated.logs.numbers import numbers, read_answers, read_numbers, read_text, why_no_number
+from belated.logs.numerals import PLAIN, WHOLE, NumberForm
 from belated.logs.sources import arrow
-from belated.logs.zones import to_utc
 from belated.timeline.clock import EXACT_IN_FLOAT
 
 FARTHEST = {"whole": 2.0**62, "number": 1e100}
@@ -235,3 +236,37 @@ def _why_no_date(text: str) -> str:
     if year and not 1677 < int(year[1]) < 2262:
         return "is beyond the years 1678 to 2261; leave the cell empty where no answer came"
     return f"is no time like {dates.EXAMPLES[dates.ISO]}"
+
+
+# The features that a whole column becomes, as ``Kind.features`` gives those of one cell.
+
+
+def read_kind(column: Any, kind: Kind) -> Cells:
+    """Return the cells of a column, read as what it becomes."""
+    if kind.what == "text":
+        return read_text(column)
+    if kind.what == "yes or no" and kind.words != DIGITS:
+        return read_answers(column, kind)
+    if kind.what == "time":
+        return read_moments(column, "calendar", kind.zone, kind.form)
+    return read_numbers(column, cast("NumberForm", kind.form))
+
+
+def features_of(kind: Kind, cells: Cells) -> dict[str, Array]:
+    """Return the features that a column becomes, the same as ``Kind.features`` cell by cell."""
+    if kind.what == "text":
+        return {kind.name: cells.values}
+    if kind.what == "time":
+        columns = calendar(kind, cells.values)
+        return {name: _with_gaps(column, cells.missing) for name, column in columns.items()}
+    numbers = with_gaps(cells)
+    if kind.what != "number and text":
+        return {kind.name: numbers}
+    words = each_word(arrow("reading a log").array(numbers, from_pandas=True), word, object)
+    return {kind.name: numbers, kind.name + AS_TEXT: words}
+
+
+def _with_gaps(column: Array, missing: Bools) -> Array:
+    gapped = column.copy()
+    gapped[missing] = np.nan if column.dtype.kind == "f" else None
+    return gapped

@@ -40,14 +40,11 @@ def _rewritten(column: Any, form: NumberForm) -> Cells:
     """Return numbers that are not written plainly."""
     text = blanked(column, NOTHING)
     missing = nulls(text)
-    values = each_word(text, lambda cell: _or_nan(numerals.number(cell, form)), np.float64)
+    found = each_word(text, lambda cell: numerals.number(cell, form), object)
+    values = np.array([math.nan if cell is None else cell for cell in found], dtype=np.float64)
     bad = np.isnan(values) & ~missing
     reason = numerals.LIKE[form]
     return Cells(np.where(missing | bad, 0.0, values), missing, bad, column, lambda _: reason)
-
-
-def _or_nan(number: float | None) -> float:
-    return math.nan if number is None else number
 
 
 def numbers(column: Any, dtype: type[np.int64] | type[np.float64], *, never: bool = False) -> Cells:

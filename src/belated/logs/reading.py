@@ -11,20 +11,35 @@ import numpy as np
 
 from belated.arrays import Array, Bools
 from belated.errors import LogError
-from belated.logs import sentinels
-from belated.logs.bad import NONE_BAD, SHOWN, BadRow, BadRows
-from belated.logs.becoming import features_of, read_kind
-from belated.logs.blanks import marks_of, small, without, without_words
-from belated.logs.cells import Cells, decoded, is_text, with_gaps
-from belated.logs.clocks import Clocks, clocks_of
-from belated.logs.columns import USUAL, Columns, Roles, choose
+from belated.logs.cells import (
+    Cells,
+    decoded,
+    is_text,
+    marks_of,
+    small,
+    with_gaps,
+    without,
+    without_words,
+)
+from belated.logs.columns import (
+    USUAL,
+    Clocks,
+    Columns,
+    Roles,
+    choose,
+    clocks_of,
+    count_marks,
+    mark_before,
+    marks_in,
+    without_marks,
+)
+from belated.logs.dates import zone_named
 from belated.logs.kinds import DIGITS, Kind, Kinds, Told
-from belated.logs.log import Log, Unit, joined
-from belated.logs.moments import read_moments
+from belated.logs.log import NONE_BAD, SHOWN, BadRow, BadRows, Log, Unit, joined
+from belated.logs.moments import features_of, read_kind, read_moments
 from belated.logs.numbers import read_numbers
 from belated.logs.rules import EMPTY, SLASHED, DateOrder, decide, kind_of_column
 from belated.logs.sources import Source, arrow, source_of
-from belated.logs.zones import zone_named
 from belated.timeline.times import Times, early
 
 OnBad = Literal["error", "skip"]
@@ -83,23 +98,8 @@ def read(
     >>> log
     Log('columns', 2 rows, 1 answered, UTC 2024-05-01T10:00 to 2024-05-01T12:00)
     """
-    found = scan(
-        data,
-        predicted,
-        observed,
-        target=target,
-        weight=weight,
-        features=features,
-        kinds=kinds,
-        dates=dates,
-        tz=tz,
-        unit=unit,
-        encoding=encoding,
-        missing=missing,
-        on_bad=on_bad,
-        roles=roles,
-    )
-    return found.read()
+    options = locals()  # which are those of scan
+    return scan(**options).read()
 
 
 def scan(
@@ -134,13 +134,13 @@ def scan(
     source = source_of(data, encoding)
     words = small(missing)
     sample = without_words(source.peek(), words)
-    marks = sentinels.marks_in(sample)
+    marks = marks_in(sample)
     columns = choose(
-        sentinels.without(sample, marks),
+        without_marks(sample, marks),
         *(source.name, predicted, observed, target, weight, features, dates, roles),
     )
     marks, noted = _marked(sample, columns, marks)
-    sample = sentinels.without(sample, marks)
+    sample = without_marks(sample, marks)
     is_named = features != "all"
     found = decide(sample, dict.fromkeys(columns.features, is_named), kinds, tz, dates)
     found = Kinds(tuple(replace(kind, missing=words) for kind in found))
@@ -165,10 +165,10 @@ def _marked(
     name = columns.observed
     mark = marks.get(name)
     if mark is None:
-        mark = sentinels.mark_before(sample, columns.predicted, name)
+        mark = mark_before(sample, columns.predicted, name)
     if mark is None:
         return {}, ()
-    times = f"{sentinels.count(sample, name, mark):,} of the first {sample.num_rows:,} rows"
+    times = f"{count_marks(sample, name, mark):,} of the first {sample.num_rows:,} rows"
     return {name: mark}, (f"{name} = {mark:g} in {times} is taken as no answer",)
 
 
@@ -308,7 +308,7 @@ class Scan:
             if not batch.num_rows:
                 continue
             batch = without_words(batch, self.missing)
-            block, bad = self._block(sentinels.without(batch, self.marks), start)
+            block, bad = self._block(without_marks(batch, self.marks), start)
             self.bad += bad
             start += batch.num_rows
             if len(block) and (self.on_bad == "skip" or not self.bad):

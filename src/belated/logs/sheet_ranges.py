@@ -44,13 +44,11 @@ class _NotASheetError(Exception):
 
 
 class _Range:
-    """The range of the filled cells of one sheet."""
-
-    __slots__ = ("_is_first", "_place", "_reference", "columns", "rows")
+    """The range of the filled cells of one sheet, as its elements come."""
 
     def __init__(self) -> None:
         self._is_first = True
-        self._reference: str | None = None
+        self._reference = ""
         self._place = (0, 0)  # row and column of the latest cell, where it does not say them
         self.rows = self.columns = (1, 0)
 
@@ -75,12 +73,12 @@ class _Range:
                 ) from error
 
     def _begin(self, element: str, attributes: dict[str, str]) -> None:
-        kind = element.rpartition(":")[2] if ":" in element else element
+        kind = element.rpartition(":")[2]
         if kind in _VALUES:
-            self._add(*self._placed())
+            self._add()
         elif kind == "c":
-            row, column = self._place
-            self._place, self._reference = (row, column + 1), attributes.get("r")
+            self._place = (self._place[0], self._place[1] + 1)
+            self._reference = attributes.get("r", "")
         elif kind == "row":
             number = attributes.get("r", "")
             is_number = number.isdecimal() and len(number) <= _DIGITS
@@ -89,25 +87,16 @@ class _Range:
             raise _NotASheetError(element)
         self._is_first = False
 
-    def _placed(self) -> tuple[int, int]:
-        """Return row and column of the latest cell."""
-        text = self._reference
-        if text is not None:
-            letters = text.rstrip("0123456789")
-            if 0 < len(letters) <= 3 and 0 < len(text) - len(letters) <= _DIGITS:
-                self._place, self._reference = (int(text[len(letters) :]), _number(letters)), None
-        return self._place
-
-    def _add(self, row: int, column: int) -> None:
-        """Add a filled cell to the range."""
-        (first, last), (left, right) = self.rows, self.columns
-        if first <= row <= last and left <= column <= right:
-            return
-        if last < first:
-            first = last = row
-            left = right = column
-        self.rows = min(first, row), max(last, row)
-        self.columns = min(left, column), max(right, column)
+    def _add(self) -> None:
+        """Add the latest cell, which is filled, to the range."""
+        letters = self._reference.rstrip("0123456789")
+        if 0 < len(letters) <= 3 and 0 < len(self._reference) - len(letters) <= _DIGITS:
+            self._place = int(self._reference[len(letters) :]), _number(letters)
+        row, column = self._place
+        if self.rows[1] < self.rows[0]:
+            self.rows, self.columns = (row, row), (column, column)
+        self.rows = min(self.rows[0], row), max(self.rows[1], row)
+        self.columns = min(self.columns[0], column), max(self.columns[1], column)
 
     def _check(self, name: str, part: str) -> None:
         """Refuse a range that is too large."""
@@ -125,11 +114,7 @@ class _Range:
 
 @cache
 def _number(letters: str) -> int:
-    """Return the number of a column.
-
-    >>> _number("A"), _number("XFD")
-    (1, 16384)
-    """
+    """Return the number of a column: A is 1, XFD 16384."""
     number = 0
     for letter in letters.upper():
         number = 26 * number + ord(letter) - 64
@@ -137,11 +122,7 @@ def _number(letters: str) -> int:
 
 
 def _letters(number: int) -> str:
-    """Undo ``_number``.
-
-    >>> _letters(1), _letters(27), _letters(16384)
-    ('A', 'AA', 'XFD')
-    """
+    """Undo ``_number``."""
     name = ""
     while number > 0:
         number, letter = divmod(number - 1, 26)

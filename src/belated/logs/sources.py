@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from belated.errors import LogError, MissingExtra
+from belated.frames import columns_of, is_frame
 from belated.missing import is_missing
 
 PEEKED = 10_000
@@ -102,15 +103,12 @@ def source_of(data: Any, encoding: str | None = None) -> Source:
         data = pa.Table.from_batches([data])
     if isinstance(data, pa.Table):
         return InMemory("table", data)
-    library = type(data).__module__.partition(".")[0]
-    if library == "pandas" and hasattr(data, "columns"):
-        columns = {str(name): data.iloc[:, i] for i, name in enumerate(data.columns)}
-        check_names("DataFrame", [str(name) for name in data.columns])
-        return InMemory("DataFrame", _table(columns))
+    if is_frame(data):
+        pairs = [(str(name), column) for name, column in columns_of(data, "logs", LogError)]
+        check_names("DataFrame", [name for name, _ in pairs])
+        return InMemory("DataFrame", _table(dict(pairs)))
     if isinstance(data, Mapping):
         return InMemory("columns", _table({str(name): column for name, column in data.items()}))
-    if library == "polars" and hasattr(data, "collect"):
-        raise LogError("logs: a LazyFrame holds no rows yet; give frame.collect()")
     if hasattr(data, "__arrow_c_stream__"):
         return InMemory("DataFrame", pa.table(data))
     raise LogError(

@@ -82,15 +82,3 @@ def span_in(given: Any, unit: Unit | None, who: str, *, has_dates: bool = False)
             "cannot be counted in them; give a plain number, or unit= (--unit)"
         )
     return length / SECONDS[unit]
-
-
-def span_text(given: Any) -> str:
-    """Return a length of time as a text that is read again as it is.
-
-    >>> span_text(timedelta(days=2)), span_text("2d"), span_text(7.0)
-    ('172800s', '2d', '7')
-    """
-    if isinstance(given, str):
-        return given
-    length, is_seconds = _read(given)
-    return f"{repr(length).removesuffix('.0')}{'s' if is_seconds else ''}"

@@ -70,6 +70,8 @@ def read_time(at: Any, who: str) -> Moment | None:
     if at.__class__ is Moment:
         moment: Moment = at
         return moment
+    if at.__class__ is datetime:  # as nearly always
+        return _of_datetime(at, who)
     if is_missing(at):
         return None
     if isinstance(at, datetime):
@@ -111,7 +113,8 @@ def read_times(at: TimesLike, who: str) -> tuple[Floats, int, float]:
     The kind is 0 where there is none at all. Times with and without a time zone are refused.
     """
     try:
-        array = at if hasattr(at, "dtype") and not isinstance(at, np.generic) else np.asarray(at)
+        is_kept = hasattr(at, "dtype") or hasattr(at, "to_pylist")
+        array = at if is_kept and not isinstance(at, np.generic) else np.asarray(at)
     except ValueError:  # lists of several lengths
         raise ClockError(f"{who}: times must be a column, got {at!r}") from None
     if _kind_of(array) in _NO_TIMES:  # one by one, as some or all may be missing
@@ -122,7 +125,8 @@ def read_times(at: TimesLike, who: str) -> tuple[Floats, int, float]:
 
             column = read_column(at, f"{who}: at")
         except TimelineError:
-            array = np.array(list(at), dtype=object)
+            items = at.to_pylist() if hasattr(at, "to_pylist") else list(at)
+            array = np.array(items, dtype=object)
         else:
             array, missing, is_aware = column.values, column.missing, column.aware
             nothing = np.array("NaT", array.dtype) if array.dtype.kind == "M" else math.nan
@@ -211,6 +215,9 @@ def _of_objects(array: NDArray[Any], who: str) -> tuple[Floats, int, float]:
 
 def _in_range(dates: NDArray[Any], who: str) -> Floats:
     """Return dates of NumPy as seconds since 1970; those that a datetime has."""
+    years = dates.astype("datetime64[Y]").astype(np.int64)
+    if (np.abs(years) > 10_000).any():  # the seconds of some would overflow
+        raise _out_of_range(who)
     seconds = _seconds(dates)
     if ((seconds < FIRST) | (seconds > AFTER)).any():
         raise _out_of_range(who)

@@ -40,7 +40,7 @@ def named(given: Any, keys: Any, who: str) -> Named:
     >>> import belated as bl
     >>> model = bl.LinearModel()
     >>> ticket = model.predict([1.0], key="order-120").ticket
-    >>> named(["order-120", 3], model._names, "observe_many").tickets.tolist()
+    >>> named(["order-120", 3], model._keys, "observe_many").tickets.tolist()
     [0, 3]
     """
     if hasattr(given, "to_pylist"):  # a column of pyarrow

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,7 +21,17 @@ from belated.models.clock import (
     span_of,
 )
 from belated.models.linear.events import vector
-from belated.models.moments import AFTER, AWARE, FIRST, NAIVE, NUMBERS, Moment, as_text, read_times
+from belated.models.moments import (
+    AFTER,
+    AWARE,
+    FIRST,
+    NAIVE,
+    NUMBERS,
+    Moment,
+    as_text,
+    read_time,
+    read_times,
+)
 
 if TYPE_CHECKING:
     from belated.timeline.columns import TimesLike
@@ -82,16 +92,18 @@ class Times:
         self._settings = settings
         self._memory = memory
 
-    def issued(self, at: Moment | None, deadline: Duration | None) -> tuple[float, float]:
-        """Return the time of a prediction and the deadline of its ticket."""
+    def issued(self, given: Any, deadline: Duration | None, who: str) -> tuple[float, float, int]:
+        """Return the time of a prediction, the deadline of its ticket and the kind of the time."""
+        at = None if given is None else read_time(given, who)
+        kind = 0 if at is None else at.kind
         if is_missing(deadline):
             deadline = None
         if at is None and deadline is None and self._settings.deadline is None:
-            return NEVER, NEVER
-        now, span = self.of(at, "predict"), self._span(deadline)
+            return NEVER, NEVER, 0
+        now, span = self.of(at, who), self._span(deadline)
         if deadline is not None:
-            self.check_unit(now, deadline, "predict")
-        return now, span
+            self.check_unit(now, deadline, who)
+        return now, span, kind
 
     def check_unit(self, now: float, deadline: Duration | None, who: str) -> None:
         """Refuse the deadline of a ticket where its unit is not that of the model.
@@ -149,14 +161,16 @@ class Times:
             self._check_number(float(at), who)
         return float(at)
 
-    def of_tick(self, at: Moment | None) -> float:
-        """Return the time that a clock is told alone."""
+    def of_tick(self, given: Any) -> tuple[float, int]:
+        """Return the time that a clock is told alone, and its kind."""
+        at = read_time(given, "tick")
         if at is None:
             raise ClockError("tick: a time is wanted, got none; nothing has changed")
-        return self.of(at, "tick")
+        return self.of(at, "tick"), at.kind
 
-    def of_answer(self, at: Moment | None, who: str) -> float:
-        """Return the time of a label; NaN where none is given, as labels need none."""
+    def of_answer(self, given: Any, who: str) -> float:
+        """Return the time of an answer; NaN where none is given, as answers need none."""
+        at = None if given is None else read_time(given, who)
         return NEVER if at is None else self.of(at, who)
 
     def of_events(self, at: TimesLike | None, events: int, who: str) -> tuple[Floats, int]:

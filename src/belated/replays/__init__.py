@@ -30,10 +30,9 @@ from belated.models.clock import predictions_of
 from belated.models.linear.losses import Loss
 from belated.replays import measures, others, refits
 from belated.replays.contenders import Contender, Replayer, Scale
-from belated.replays.differences import Difference
-from belated.replays.measures import Bin, Curve, Slice
+from belated.replays.labels import Silence
+from belated.replays.measures import Bin, Curve, Difference, Slice
 from belated.replays.result import Replay
-from belated.replays.silence import Silence
 from belated.replays.task import Asked, Features, Labels, Task, task_of
 
 __all__ = ["Bin", "Contender", "Curve", "Difference", "Replay", "Scale", "Slice", "replay"]
@@ -178,4 +177,4 @@ def _played(
         name: measures.slices(task.log.features[name], task.known, losses, task.weights)
         for name in columns
     }
-    return Replay(task, found, player.scales, predictions, parts, player.ours, refit)
+    return Replay(task, found, player.scales, predictions, parts, player.ours)

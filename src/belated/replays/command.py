@@ -5,12 +5,20 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+import numpy as np
+
+from belated.audits import Felt
 from belated.datasets import flights
+from belated.engine import progress_bar
 from belated.errors import LogError
+from belated.logs import Told
 from belated.models.linear.losses import BINARY, LOSSES
-from belated.replays import predictions, replay, saving
+from belated.replays import replay, saving
+from belated.replays.contenders import Replayer
+from belated.replays.labels import Silence
+from belated.replays.measures import blocks, difference
 from belated.replays.result import Replay
-from belated.replays.words import show
+from belated.replays.task import Asked, Labels, Task, task_of
 from belated.report.command import (
     check_place,
     is_flights,
@@ -28,6 +36,10 @@ QUICK = 5_000
 """Predictions of a quick replay."""
 
 
+SAME = ("loss", "threshold", "positive", "refit", "key", "silence", "deadline", "answered_only")
+"""Arguments that mean what those of the function do."""
+
+
 def run(arguments: argparse.Namespace) -> None:
     """Replay a log as the arguments say."""
     if arguments.save is not None:
@@ -38,8 +50,8 @@ def run(arguments: argparse.Namespace) -> None:
         )
     if arguments.predictions is not None:
         check_place(arguments.predictions, "--predictions")
-        predictions.check(arguments.predictions)
-    found = report(arguments, _saved, show)
+        saving.check_predictions(arguments.predictions)
+    found = report(arguments, _saved)
     if not arguments.json:
         _tell(arguments, found)
 
@@ -70,29 +82,20 @@ def _found(arguments: argparse.Namespace) -> Replay:
     options: dict[str, Any] = {
         "features": arguments.features or "all",
         "known": arguments.known or (),
-        "loss": arguments.loss,
         **_parameters(arguments),
+        **{name: getattr(arguments, name) for name in SAME},
         "clip": None if arguments.clip is None else tuple(arguments.clip),
-        "threshold": arguments.threshold,
-        "positive": arguments.positive,
         "wait": None if arguments.wait is None else {"predictions": arguments.wait},
-        "refit": arguments.refit,
         "slices": arguments.slice,
-        "key": arguments.key,
         "also": [name for name in arguments.others.split(",") if name],
         "first": QUICK if arguments.quick else None,
-        "silence": arguments.silence,
-        "deadline": arguments.deadline,
-        "answered_only": arguments.answered_only,
         "progress": None,
     }
     if is_flights(arguments.log):
         if arguments.weight:
             raise LogError("replay: flights has its weights; give no column for them")
         refuse_reading(arguments, "replay")
-        return replay_flights(arguments.target, year=arguments.year, **options)
-    if arguments.year:
-        raise LogError("replay: --year is for flights, the log that comes with belated")
+        return replay_flights(arguments.target, **options)
     options |= reading(arguments) | {"kinds": told(arguments)}
     return replay(arguments.log, arguments.target, weight=arguments.weight, **options)
 
@@ -111,11 +114,44 @@ def _parameters(arguments: argparse.Namespace) -> dict[str, float]:
     return found
 
 
-def replay_flights(target: str | None = None, *, year: bool = False, **options: Any) -> Replay:
+def replay_flights(target: str | None = None, **options: Any) -> Replay:
     """Replay the flights: arrival delays clipped, or whether a flight is more than 15 min late."""
     is_binary = options.get("loss") in BINARY
     if is_binary and options.get("threshold") is None:
         options["threshold"] = LATE
     elif options.get("threshold") is None and options.get("clip") is None:
         options["clip"] = DELAYS
-    return replay(flights(year=year), target, **options)
+    return replay(flights(), target, **options)
+
+
+# What lateness cost in error on a log: a quick replay of our model, late and told at once.
+
+MOST = 20_000
+"""Predictions that are replayed."""
+
+
+def price(arguments: argparse.Namespace) -> tuple[Felt | None, tuple[str, ...]]:
+    """Return what lateness cost on the log that an audit names, and what is odd of its features."""
+    ignored: dict[str, Told] = dict.fromkeys(arguments.ignore or (), "ignore")
+    known = tuple(arguments.known or ())
+    asked = Asked(arguments.target, kinds=ignored, known=known, **reading(arguments))
+    said = Silence(arguments.silence, arguments.deadline, arguments.answered_only)
+    task = task_of(arguments.log, asked, Labels(), said, loss=None)
+    return felt(task), task.notes[len(task.log.notes) :]
+
+
+def felt(task: Task) -> Felt | None:
+    """Return by what share the loss would be less without lateness; None where none is known."""
+    task = task.first(MOST)
+    if not task.delays.any():
+        return None
+    with progress_bar("replaying", 0, wanted=False) as bar:
+        late, at_once = Replayer(task, 0, (), bar).pair()
+    known = task.known
+    count = blocks(int(np.count_nonzero(known)), task.delays)
+    apart = difference(at_once.losses[known], late.losses[known], task.weights[known], count)
+    if not apart.is_known or not late.mean_loss > 0.0:
+        return None
+    share = apart.per(late.mean_loss, task.how.lowest)
+    measure = LOSSES[task.how.loss].measure
+    return Felt(-share.mean, -share.high, -share.low, measure, task.rounds)

@@ -6,18 +6,18 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from belated.arrays import Array, Floats, Ints
+from belated.core.linear import Replay, run_ada_grad
 from belated.engine import Progress
 from belated.keys import Key
-from belated.models.linear import LinearModel
+from belated.models.linear import LinearModel, Rows
 from belated.models.linear.losses import LOSSES
-from belated.models.linear.rows import Rows
 from belated.models.linear.warming import touch
 from belated.replays import others, refits
-from belated.replays.blind import ada_grad, in_units
 from belated.replays.measures import mean
 from belated.replays.task import Task
 from belated.report.plain import counted
@@ -34,8 +34,6 @@ SCALES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 """Scales of AdaGrad's steps, in units of the labels."""
 SHARES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.99)
 """Shares of the labels that the waits let come, of which the best is chosen afterwards."""
-STEPS = 100
-"""Steps of the progress bar per method."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,12 +65,8 @@ class Scale:
     """Mean loss if it were told every label at once."""
 
 
-Advance = Callable[[int], None]
-"""Told how many events are done."""
-
-
 class Replayer:
-    """Runs all contenders on one task, and shows how far they are."""
+    """Runs all contenders on one task."""
 
     def __init__(
         self, task: Task, wait: int, names: tuple[str, ...], bar: Progress, refit: int = 0
@@ -82,35 +76,60 @@ class Replayer:
         self.ours = task.how.listening(task.kinds or None)
         """The model that goes on where the log ends."""
         self.scales: tuple[Scale, ...] = ()
+        begin = time.perf_counter()
         self.means = _running_means(task)
         """What the running mean says, by ticket."""
+        self.seconds = time.perf_counter() - begin
 
     @staticmethod
     def steps(task: Task, names: tuple[str, ...], refit: int = 0) -> int:
-        """Return how often progress is reported."""
+        """Return how many contenders there are."""
         refitted = refits.names(task.how.loss) if refit else ()
-        has_waits = task.how.silence is None
-        return STEPS * (5 + has_waits + len(names) + len(refitted))
+        return (6 if task.how.silence is not None else 8) + len(names) + len(refitted)
 
     def run(self) -> Iterator[Contender]:
         """Yield every contender."""
-        task = self.task
+        for found in self._all():
+            self.bar.advance()
+            yield found
+
+    def _all(self) -> Iterator[Contender]:
+        task, wait, silence = self.task, counted(self.wait, "prediction"), self.task.how.silence
         yield from self.pair()
-        yield self._waiting()
-        if task.how.silence is None:
+        model = task.how.model(None if silence is not None else {"predictions": self.wait})
+        about = f"the same model, giving up on labels that take more than {wait}"
+        if silence is not None:
+            about = (
+                "the same model, which learns of silence only when the deadline has passed; until "
+                f"the first has, it has heard answers only, and says the {MEAN} instead"
+            )
+        yield self._linear(WAITING, about, model, task.events, starts=True)
+        if silence is None:
             yield from self._other_waits()
         yield from self._blind()
-        yield self._running_mean()
-        if self.refit:
-            yield from self._refitted()
+        about = "the mean of the labels that have come so far"
+        if silence is not None:
+            about = (
+                "the mean of the labels so far, silence counted at once and corrected when an "
+                "answer comes"
+            )
+        yield self._contender(MEAN, about, self.means, self.seconds)
+        for name in refits.names(task.how.loss) if self.refit else ():
+            yield self._timed(
+                refits.TITLES[name],
+                refits.about(name, self.refit),
+                partial(refits.play, name, task, self.refit, self.means),
+            )
         for name in self.names:
-            predict, learn = others.ready(name, self.task)
-            begin = time.perf_counter()
-            report = self._reporter(len(self.task.events))
-            values = others.play(predict, learn, self.task, report)
-            seconds = time.perf_counter() - begin
-            values = self._started(values)
-            yield self._contender(others.TITLES[name], others.about(name), values, seconds)
+            play = partial(others.play, *others.ready(name, task), task)
+            yield self._timed(others.TITLES[name], others.about(name), play)
+
+    def _timed(self, name: str, about: str, play: Callable[[], Floats]) -> Contender:
+        """Run another method, which is the running mean before the first silence is heard."""
+        begin = time.perf_counter()
+        values = play()
+        seconds = time.perf_counter() - begin
+        return self._contender(name, about, self._started(values), seconds)
 
     def pair(self) -> Iterator[Contender]:
         """Yield our model, late and told at once."""
@@ -124,55 +143,21 @@ class Replayer:
         about = "the same model, if every label came right after its prediction: not possible"
         yield self._linear(AT_ONCE, about, task.how.model(), task.at_once)
 
-    def _waiting(self) -> Contender:
-        """Run the model that waits: for so many predictions, or with silence for the deadline."""
-        task = self.task
-        if task.how.silence is None:
-            model = task.how.model({"predictions": self.wait})
-            about = (
-                "the same model, giving up on labels that take more than "
-                f"{counted(self.wait, 'prediction')}"
-            )
-        else:
-            model = task.how.model(None)
-            about = (
-                "the same model, which learns of silence only when the deadline has passed; until "
-                f"the first has, it has heard answers only, and says the {MEAN} instead"
-            )
-        return self._linear(WAITING, about, model, task.events, starts=True)
-
     def _other_waits(self) -> Iterator[Contender]:
         """Run the model at several waits, of which the best is kept, and at no limit."""
         task = self.task
         shares = np.quantile(task.delays, SHARES, method="higher")
-        waits: list[int | None] = [*np.unique([self.wait, *shares.astype(np.int64)]).tolist(), None]
-        total = len(task.events)
-        report = self._reporter(len(waits) * total)
-        found = []
-        for number, wait in enumerate(waits):
-            said = _later(report, number * total)
-            model = task.how.model(None if wait is None else {"predictions": wait})
-            found.append(self._linear("", "", model, task.events, report=said))
-        *limited, forever = found
+        waits: list[int] = np.unique([self.wait, *shares.astype(np.int64)]).tolist()
+        models = [task.how.model({"predictions": wait}) for wait in waits]
+        limited = [self._linear("", "", model, task.events) for model in models]
         best = min(range(len(limited)), key=lambda place: limited[place].mean_loss)
         about = (
-            f"the same with the wait, {counted(waits[best] or 0, 'prediction')}, that turns out "
-            f"best of {len(limited)}, which nobody knows before"
+            f"the same with the wait, {counted(waits[best], 'prediction')}, that turns out best of "
+            f"{len(limited)}, which nobody knows before"
         )
         yield replace(limited[best], name=BEST_WAIT, about=about)
         about = "the same model, with no limit on waiting"
-        yield replace(forever, name=FOREVER, about=about)
-
-    def _refitted(self) -> Iterator[Contender]:
-        """Run models that are fitted anew every so often."""
-        for name in refits.names(self.task.how.loss):
-            report = self._reporter(self.refit)
-            begin = time.perf_counter()
-            values = refits.play(name, self.task, self.refit, self.means, report)
-            seconds = time.perf_counter() - begin
-            values = self._started(values)
-            about = refits.about(name, self.refit)
-            yield self._contender(refits.TITLES[name], about, values, seconds)
+        yield self._linear(FOREVER, about, task.how.model(None), task.events)
 
     def _linear(
         self,
@@ -182,19 +167,14 @@ class Replayer:
         events: Ints,
         at: Array | None = None,
         keys: Sequence[Key] | None = None,
-        report: Advance | None = None,
         starts: bool = False,
     ) -> Contender:
         task = self.task
         weights = np.where(task.weights > 0.0, task.weights, 1.0)
-        report = report or self._reporter(len(events))
         touch(model)
         begin = time.perf_counter()
-        values = model.replay(
-            task.rows, task.labels, events, weights=weights, at=at, keys=keys, progress=report
-        )
+        values = model.replay(task.rows, task.labels, events, weights=weights, at=at, keys=keys)
         seconds = time.perf_counter() - begin
-        report(len(events))
         # With silence every label is learned, by what was heard or what was not.
         used = model.report().observed if task.how.silence is None else None
         values = self._started(values) if starts else values
@@ -213,17 +193,13 @@ class Replayer:
         """Run AdaGrad at all scales: as tuned without delays, and the best with them."""
         task = self.task
         rows, unit = in_units(task.rows, self.model.settings.bits), _unit(task)
-        total = len(task.events)
-        report = self._reporter(2 * len(SCALES) * total)
         found = []
-        for number, scale in enumerate(SCALES):
+        for scale in SCALES:
+            run = partial(ada_grad, self.model, rows, task.labels, task.weights, scale=scale * unit)
             begin = time.perf_counter()
-            before = 2 * number * total
-            late = self._ada_grad(rows, task.events, scale * unit, _later(report, before))
+            late = run(task.events)
             seconds = time.perf_counter() - begin
-            before += total
-            early = self._ada_grad(rows, task.at_once, scale * unit, _later(report, before))
-            late = self._started(late)
+            late, early = self._started(late), run(task.at_once)
             costs = [self._cost(values)[1] for values in (late, early)]
             found.append((Scale(scale, *costs), late, seconds))
         self.scales = tuple(scale for scale, _, _ in found)
@@ -239,23 +215,6 @@ class Replayer:
             "which nobody knows before"
         )
         yield self._contender(HINDSIGHT, about, values, seconds)
-
-    def _ada_grad(self, rows: Rows, events: Ints, scale: float, report: Advance) -> Floats:
-        task = self.task
-        return ada_grad(self.model, rows, task.labels, task.weights, events, scale, report)
-
-    def _running_mean(self) -> Contender:
-        """Predict the mean of the labels so far, which is what any model has to beat."""
-        begin = time.perf_counter()
-        values = _running_means(self.task)
-        self._reporter(1)(1)
-        about = "the mean of the labels that have come so far"
-        if self.task.how.silence is not None:
-            about = (
-                "the mean of the labels so far, silence counted at once and corrected when an "
-                "answer comes"
-            )
-        return self._contender(MEAN, about, values, time.perf_counter() - begin)
 
     def _contender(
         self, name: str, about: str, values: Floats, seconds: float, used: int | None = None
@@ -280,23 +239,6 @@ class Replayer:
         found = LOSSES[task.how.loss].per_loss * found
         losses[known] = np.where(np.isnan(found), np.inf, found)
         return losses, mean(losses[known], task.weights[known])
-
-    def _reporter(self, total: int) -> Advance:
-        """Return what moves the bar by the steps of one method."""
-        shown = 0
-
-        def report(done: int) -> None:
-            nonlocal shown
-            while shown < STEPS * done // max(total, 1):
-                shown += 1
-                self.bar.advance()
-
-        return report
-
-
-def _later(report: Advance, before: int) -> Advance:
-    """Return a report that counts events of this run after those of the runs before."""
-    return lambda done: report(before + done)
 
 
 def _running_means(task: Task) -> Floats:
@@ -326,3 +268,47 @@ def _unit(task: Task) -> float:
     if not LOSSES[task.how.loss].has_unit:
         return 1.0
     return float(np.std(task.labels[task.known])) or 1.0
+
+
+# ---- AdaGrad that knows nothing of delays --------------------------------------------------------
+#
+#     w_i -= a g_i / sqrt(sum of g_i^2),    g_i = x_i l'(p_t, y_t)
+#
+# for every coordinate i of ticket t when its label y_t comes, where p_t is the prediction that was
+# made for it, however long ago: the gradient is used as if it were that of the current weights.
+# Reference: Duchi, Hazan and Singer, "Adaptive subgradient methods for online learning and
+# stochastic optimization", JMLR 2011.
+
+CHUNK = 250_000
+"""Events between two chances to interrupt."""
+
+
+def ada_grad(
+    model: LinearModel,
+    rows: Rows,
+    labels: Floats,
+    counts: Floats,
+    events: Ints,
+    scale: float,
+) -> Floats:
+    """Return what AdaGrad predicts, by ticket; loss and size are those of ``model``."""
+    loss = model.settings.loss_of_labels()
+    size = (1 << model.settings.bits) + 1
+    weights, sums = np.zeros(size), np.zeros(size)
+    none = np.zeros(1)
+    log = Replay(model._linear, events, rows, labels, counts, 0, none, none)
+    for start in range(0, len(events), CHUNK):
+        end = min(start + CHUNK, len(events))
+        run_ada_grad(loss, scale, log, weights, sums, start, end)
+    found: Floats = log.predictions
+    return found
+
+
+def in_units(rows: Rows, bits: int) -> Rows:
+    """Return the rows with every coordinate divided by its largest size in the whole log.
+
+    This is more than a method could know when it begins, and in its favour.
+    """
+    largest = np.zeros(1 << bits)
+    np.maximum.at(largest, rows.indices, np.abs(rows.values))
+    return rows._replace(values=rows.values / np.maximum(largest[rows.indices], 1e-300))

@@ -12,8 +12,6 @@ from belated.arrays import Floats
 from belated.errors import BelatedError
 from belated.replays.task import Labels, Task
 
-EVERY = 1_000
-"""Events between two reports of progress."""
 PACKAGES = {"vw": "vowpalwabbit", "river": "river"}
 TITLES = {"vw": "Vowpal Wabbit", "river": "river"}
 
@@ -50,17 +48,14 @@ def ready(name: str, task: Task) -> tuple[Predict, Learn]:
     return {"vw": _vowpal_wabbit, "river": _river}[name](task)
 
 
-def play(predict: Predict, learn: Learn, task: Task, progress: Callable[[int], None]) -> Floats:
+def play(predict: Predict, learn: Learn, task: Task) -> Floats:
     """Return what another method predicts, by ticket."""
     out = np.zeros(task.rounds)
-    for done, event in enumerate(task.events.tolist(), start=1):
+    for event in task.events.tolist():
         if event >= 0:
             out[event] = predict(event)
         else:
             learn(~event)
-        if done % EVERY == 0:
-            progress(done)
-    progress(len(task.events))
     return out
 
 

@@ -8,7 +8,7 @@ stays as it is, and before the first the mean of the labels so far is predicted.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -74,12 +74,11 @@ def about(name: str, count: int) -> str:
     )
 
 
-def play(name: str, task: Task, count: int, means: Floats, done: Callable[[int], None]) -> Floats:
+def play(name: str, task: Task, count: int, means: Floats) -> Floats:
     """Return what a refitted model predicts, by ticket; ``means`` stand in before the first fit."""
     inputs = _matrix(task) if name == "linear" else _table(task)
     out = means.copy()
-    for number, (known, asked) in enumerate(_fits(task, count), start=1):
-        done(number)
+    for known, asked in _fits(task, count):
         labels = task.labels[known]
         if len(known) < FEWEST or not asked.size or np.ptp(labels) == 0.0:
             continue

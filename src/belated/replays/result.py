@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+import shlex
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from os import PathLike
 from typing import Any
 
-from belated.audits.labels import Outcome, by_label
+import numpy as np
+
+from belated.arrays import Array
+from belated.audits.labels import Outcome, WaitsByLabel, by_label, warning
 from belated.logs import Log
 from belated.logs.log import as_date
 from belated.models.linear import LinearModel
 from belated.models.linear.losses import LOSSES
-from belated.replays import differences, lateness, measures
+from belated.replays import measures
 from belated.replays.contenders import AT_ONCE, OURS, Contender, Scale
-from belated.replays.differences import MANY, UNKNOWN, Difference
-from belated.replays.measures import Bin, Curve, Slice, finite
-from belated.replays.scores import scores
+from belated.replays.labels import Labels
+from belated.replays.measures import MANY, UNKNOWN, Bin, Curve, Difference, Slice, finite, scores
 from belated.replays.task import Task
 from belated.report.durations import iso_moment
 from belated.report.plain import counted, plain
+from belated.tables import as_html
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,8 +48,6 @@ class Replay:
     """Mean losses by column and value, the most frequent values first."""
     model: LinearModel
     """The default model where the log ends: it knows what is open, and what columns become."""
-    refit: int = 0
-    """How often models were fitted anew."""
 
     @property
     def name(self) -> str:
@@ -97,19 +99,19 @@ class Replay:
     @cached_property
     def outcomes(self) -> tuple[Outcome, ...]:
         """Waits by label, the quickest first, where there are two to ten labels."""
-        return lateness.outcomes_of(self.task)
+        return outcomes_of(self.task)
 
     @property
     def warning(self) -> str:
         """What to know if lateness depends on the label, or nothing."""
-        return lateness.says(self.task, self.outcomes)
+        return says(self.task, self.outcomes)
 
     # ---- comparisons ---------------------------------------------------------------------------
 
     @cached_property
     def blocks(self) -> int:
         """How many blocks of time intervals are made of; 0: there are too few labels for any."""
-        return differences.blocks(self.counted, self.task.delays)
+        return measures.blocks(self.counted, self.task.delays)
 
     @cached_property
     def differences(self) -> Mapping[str, Difference]:
@@ -117,7 +119,7 @@ class Replay:
         known, ours = self.task.known, self.methods[OURS].losses
         weights = self.task.weights[known]
         return {
-            name: differences.difference(method.losses[known], ours[known], weights, self.blocks)
+            name: measures.difference(method.losses[known], ours[known], weights, self.blocks)
             for name, method in self.methods.items()
             if name != OURS
         }
@@ -147,24 +149,21 @@ class Replay:
     @property
     def ahead(self) -> tuple[str, ...]:
         """Methods that hear late labels too and are better than ours, beyond doubt; best first."""
-        found = [
-            name for name, apart in self.differences.items() if name != AT_ONCE and apart.high < 0.0
-        ]
-        return tuple(sorted(found, key=lambda name: self.methods[name].mean_loss))
+        return self._late(lambda apart: apart.high < 0.0)
 
     @property
     def ties(self) -> tuple[str, ...]:
         """Methods that hear late labels too, of which nobody can say whether they are better."""
-        found = [name for name, apart in self.differences.items() if name != AT_ONCE]
-        found = [name for name in found if self.differences[name].is_tie]
-        return tuple(sorted(found, key=lambda name: self.methods[name].mean_loss))
+        return self._late(lambda apart: apart.is_tie)
 
     @property
     def behind(self) -> tuple[str, ...]:
         """Methods that lose more than ours, beyond doubt; the best first."""
-        found = [
-            name for name, apart in self.differences.items() if name != AT_ONCE and apart.low > 0.0
-        ]
+        return self._late(lambda apart: apart.low > 0.0)
+
+    def _late(self, fits: Callable[[Difference], bool]) -> tuple[str, ...]:
+        found = [name for name, apart in self.differences.items() if fits(apart)]
+        found = [name for name in found if name != AT_ONCE]
         return tuple(sorted(found, key=lambda name: self.methods[name].mean_loss))
 
     @cached_property
@@ -236,11 +235,11 @@ class Replay:
 
         return summary(self)
 
-    def page(self, path: str | PathLike[str]) -> None:
-        """Write the replay as one HTML page; needs ``belated[report]``."""
+    def page(self, path: str | PathLike[str], *, command: str = "") -> None:
+        """Write the replay as one HTML page (``belated[report]``), with what was typed."""
         from belated.replays.page import write
 
-        write(path, self)
+        write(path, self, command)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for JSON; a loss that overflowed is None."""
@@ -307,7 +306,7 @@ class Replay:
 
         A row has its key or number in the log, its times, its label and one column per method.
         """
-        from belated.replays.predictions import write
+        from belated.replays.saving import write
 
         write(path, self)
 
@@ -324,6 +323,12 @@ class Replay:
         many = counted(self.rounds, "prediction")
         return f"<Replay of {self.name!r}, {many}: {self.verdict}>"
 
+    def _repr_html_(self) -> str:
+        """Return the verdict and the table of methods for notebooks."""
+        from belated.replays.words import columns, table
+
+        return as_html(self.verdict, table(self), columns(self))
+
 
 def iso(log: Log, row: int) -> str | float:
     """Return when a prediction was made, for programs."""
@@ -333,3 +338,56 @@ def iso(log: Log, row: int) -> str | float:
 
 def _plain(numbers: Mapping[str, float]) -> dict[str, float | None]:
     return {name: finite(number) for name, number in numbers.items()}
+
+
+# ---- whether lateness depends on the label that is replayed, and what that does to models --------
+
+
+def outcomes_of(task: Task) -> tuple[Outcome, ...]:
+    """Return waits by label, the quickest first, of labels that came; none where labels are many.
+
+    What is only silence has no part in it: it is known at its deadline and never before.
+    """
+    spoke = task.learned & ~task.hearing.is_silence
+    times = task.log.times
+    waits = np.where(spoke, times.lengths.astype(np.float64), np.nan)
+    for labels in (task.log.target, _made(task)):
+        if labels is None:
+            continue
+        found = WaitsByLabel()
+        found.add(labels, waits)
+        if not found.are_many:
+            return found.outcomes()
+    return ()
+
+
+def _made(task: Task) -> Array | None:
+    """Return in words what a threshold or a word makes of every target; None: nothing is made."""
+    names = _names(task.how)
+    return np.where(task.labels > 0.5, *np.array(names, dtype=object)) if names else None
+
+
+def _names(how: Labels) -> tuple[str, ...]:
+    """Return what a yes and a no are called where they are made from a target."""
+    if how.threshold is not None:
+        return f"above {how.threshold:g}", f"at most {how.threshold:g}"
+    return () if how.positive is None else (how.positive, f"not {how.positive}")
+
+
+def says(task: Task, outcomes: tuple[Outcome, ...]) -> str:
+    """Return what to know if lateness depends on the label, or nothing."""
+    found = warning(outcomes, task.log.unit)
+    if not found:
+        return ""
+    quick, slow = outcomes[0].label, outcomes[-1].label
+    found += (
+        f' A model that learns labels as they come believes too much in "{quick}"; belated allows '
+        "for what is still open."
+    )
+    is_target = slow == task.how.positive or slow not in _names(task.how)
+    if task.silence.value is None and is_target:
+        found += (
+            f' If "{slow}" is only what is concluded when nothing was heard, say so with '
+            f"--silence {shlex.quote(slow)}."
+        )
+    return found

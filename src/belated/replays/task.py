@@ -7,30 +7,45 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from belated.arrays import Array, Bools, Floats, Ints
-from belated.audits.stored import stored_in
+from belated.audits import stored_in
 from belated.errors import LogError
 from belated.keys import Key
-from belated.logs import DateOrder, Kinds, Log, OnBad, Told, Unit, scan
+from belated.logs import DateOrder, Kinds, Log, OnBad, Told, Unit, leaks, scan
+from belated.logs.columns import Columns
 from belated.logs.files import STANDARD_INPUT
+from belated.logs.leaks import Hidden
 from belated.logs.log import as_dates
 from belated.logs.rules import NoFeature
 from belated.logs.sources import source_of
 from belated.models.linear import Rows
 from belated.models.linear.losses import Loss
-from belated.replays import checks
-from belated.replays import stored as of_store
-from belated.replays.labels import Labels, check_range, settled
+from belated.models.linear.settings import Settings
+from belated.replays.labels import (
+    Hearing,
+    Labels,
+    Silence,
+    arrivals,
+    check_range,
+    heard,
+    in_unit,
+    settled,
+)
 from belated.replays.saving import keys_of
-from belated.replays.silence import Hearing, Silence, arrivals, heard
+
+if TYPE_CHECKING:
+    from belated.store.as_log import StoredLog
+
 
 __all__ = ["Asked", "Features", "Labels", "Task", "task_of"]
 
 Features = Sequence[str] | Literal["all"]
+READ = ("target", "weight", "dates", "tz", "unit", "encoding", "missing", "on_bad")
+"""What is asked that says how a log is read."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +97,6 @@ class Task:
     """What the methods see."""
     kinds: Kinds = field(default_factory=Kinds)
     """What the columns became, and why; nothing for a log that was made by hand."""
-    asked: Asked = field(default_factory=Asked)
     silence: Silence = field(default_factory=Silence)
     notes: tuple[str, ...] = ()
     """What is to be known before the result is believed."""
@@ -177,7 +191,7 @@ class Task:
         if not columns:
             zero, none = np.zeros(self.rounds + 1, dtype=np.int64), np.empty(0, dtype=np.int64)
             return Rows(zero, none, np.empty(0))
-        return self.how.model().hasher.table(columns, nan="skip")
+        return self.how.model().hasher.table(columns)
 
     def first(self, count: int) -> Task:
         """Return the task of the first predictions only."""
@@ -207,12 +221,12 @@ def task_of(
     stored = None if isinstance(data, Log) else stored_in(data)
     own: Sequence[Key] | None = None
     if stored is not None:
-        of_store.check(stored, asked)
-        how, loss = of_store.labels_of(stored, how, loss)
-        silence = of_store.silence_of(stored, silence)
+        check(stored, asked)
+        how, loss = labels_of(stored, how, loss)
+        silence = silence_of(stored, silence)
     silence.check()
     if stored is not None:
-        data, own = of_store.log_of(stored, asked, silence), of_store.keys_in(stored, asked)
+        data, own = log_of(stored, asked, silence), keys_in(stored, asked)
         asked = replace(asked, is_stored=True)
     log, name, features = _log(data, asked, silence, progress)
     log, keys = _keyed(log, asked) if own is None else (log, own)
@@ -230,11 +244,11 @@ def task_of(
     given = log
     log, labels, how, hearing = heard(log, labels, truth[order], how, silence)
     known = chosen if asked.is_stored else asked.known  # a store wrote features with the question
-    found = checks.checked(given, labels, hearing.counts, name, chosen, kinds, known)
+    found = checked(given, labels, hearing.counts, name, chosen, kinds, known)
     notes = (*log.notes, *found)
     keys = [keys[row] for row in order.tolist()]
     return Task(
-        *(log, labels, hearing, how, name, chosen, kinds, asked, silence, notes),
+        *(log, labels, hearing, how, name, chosen, kinds, silence, notes),
         keys=keys,
         is_arrival=is_arrival,
     )
@@ -246,7 +260,7 @@ def _log(
     """Return the log, the name of its target, and the columns that were asked for."""
     if isinstance(data, Log):
         if asked.is_stored:
-            return data, of_store.TARGET, asked.features
+            return data, TARGET, asked.features
         if asked.is_of_columns:
             raise LogError("replay: a Log has its columns, tz and unit already; give none here")
         if data.predicts is not None and asked.target not in (None, data.predicts):
@@ -273,22 +287,15 @@ def _log(
             data,
             asked.predicted,
             asked.observed,
-            target=asked.target,
-            weight=asked.weight,
             features=wanted,
             kinds=told,
-            dates=asked.dates,
-            tz=asked.tz,
-            unit=asked.unit,
-            encoding=asked.encoding,
-            missing=asked.missing,
-            on_bad=asked.on_bad,
+            **{name: getattr(asked, name) for name in READ},
         )
     except NoFeature as error:
         if error.name != asked.key:
             raise
         raise _no_key(error.name, error.known) from error
-    checks.refuse_answers(found.columns)
+    refuse_answers(found.columns)
     if asked.target == found.columns.observed and not has_silence:
         raise LogError(
             f"replay: {asked.target!r} is when the answer came; to predict whether one comes, say "
@@ -327,7 +334,7 @@ def _features(
         chosen = tuple(others) if features == "all" else tuple(features)
         _check_names(log.name, others, [*chosen, *asked.slices])
         return chosen, log.kinds, replace(log, features=others)
-    kinds = checks.counted(log)
+    kinds = counted(log)
     log = replace(log, features={name: log.features[name] for name in kinds.names}, kinds=kinds)
     for name in asked.slices:
         if name not in log.features:
@@ -354,3 +361,173 @@ def _check_names(name: str, known: dict[str, Array], wanted: Sequence[str]) -> N
         if column not in known:
             listed = ", ".join(map(repr, known)) or "none"
             raise LogError(f"replay: {name} has no column {column!r}; it has {listed}")
+
+
+# Logs of stores, as replays take them: with the loss, silence and deadline that the model had.
+
+TARGET = "the label"
+"""What the target of such a log is called; a feature may well be called ``label``."""
+
+
+def log_of(stored: StoredLog, asked: Asked, said: Silence) -> Log:
+    """Return the log of a store with its labels and features."""
+    span = math.inf
+    if said.value is not None and said.deadline is not None:
+        log = stored.log()
+        span = in_unit(said.deadline, log.unit, has_dates=log.has_dates)
+    wanted = None if asked.features == "all" else [*asked.features, *asked.slices]
+    features = stored.features(wanted)
+    for name in asked.kinds:
+        if features.pop(name, None) is None:
+            listed = ", ".join(map(repr, features)) or "none"
+            raise LogError(f"replay: {stored.name} has no feature {name!r}; it has {listed}")
+    log = stored.log(span)
+    notes = (*log.notes, *_notes(stored, said))
+    return replace(log, features=features, notes=notes)
+
+
+def keys_in(stored: StoredLog, asked: Asked) -> list[Key] | None:
+    """Return the key of every row where the keys of the store are asked for; None: others are.
+
+    They are no column, so that a feature of the same name stays one.
+    """
+    from belated.store.as_log import KEY  # which is loaded by now, as its log is there
+
+    return keys_of(stored.keys(), KEY) if asked.key == KEY else None
+
+
+def labels_of(stored: StoredLog, how: Labels, loss: Loss | None) -> tuple[Labels, Loss | None]:
+    """Return how labels are learned: as the model did, where nothing else is said."""
+    told = stored.settings
+    if not isinstance(told, Settings):
+        return how, loss
+    if loss is not None or how.is_binary or how.clip is not None:
+        return how, loss
+    how = replace(how, loss=told.loss, quantile=told.quantile, delta=told.delta)
+    return how, told.loss
+
+
+def silence_of(stored: StoredLog, said: Silence) -> Silence:
+    """Return what no answer means: what it meant to the model, where nothing else is said."""
+    told = stored.settings
+    if said.answered_only or told is None or told.silence is None:
+        return said
+    value = told.silence if said.value is None else said.value
+    deadline = stored.told_deadline if said.deadline is None else said.deadline
+    return Silence(value, deadline)
+
+
+def _notes(stored: StoredLog, said: Silence) -> list[str]:
+    """Say what of the model is left out."""
+    told = stored.settings
+    is_asked = told is None or told.silence is None
+    is_asked = is_asked or (said.deadline is None and said.value is not None)
+    return [stored.left_out] if is_asked and stored.left_out else []
+
+
+def check(stored: StoredLog, asked: Asked) -> None:
+    """Refuse what is no log of labels, and columns of what the log has without them."""
+    kind = stored.kind
+    if kind == "Chooser":
+        raise LogError(
+            f"replay: {stored.name} is the log of a Chooser: belated evaluate says what other "
+            "policies would have earned in it"
+        )
+    if kind not in (None, "LinearModel", "Intervals"):
+        raise LogError(
+            f"replay: {stored.name} is the log of a model of kind {kind}, whose answers are no "
+            "labels; Store.replay builds one with other settings from it"
+        )
+    names = ("target", "predicted", "observed", "weight", "dates", "tz", "unit", "encoding")
+    given: list[Any] = [name for name in (*names, "missing") if getattr(asked, name)]
+    given += [what for what in asked.kinds.values() if what != "ignore"]
+    if given:
+        raise LogError(
+            f"replay: {stored.name} is the log of a store, which has its times, labels and "
+            f"features; leave out {', '.join(given)}"
+        )
+
+
+# What is said before anything runs: features that know the answer, columns that say nothing.
+
+
+def refuse_answers(columns: Columns) -> None:
+    """Refuse features that are the answer itself, or its time."""
+    for name, what in ((columns.observed, "when the answer came"), (columns.target, "the answer")):
+        if name in columns.features:
+            raise LogError(
+                f"replay: {name!r} is {what}, which nobody knows when the prediction is made; a "
+                "feature must be known then"
+            )
+
+
+def counted(log: Log) -> Kinds:
+    """Return what columns became, with their numbers of values; constants are found here."""
+    kinds = log.kinds
+    for kind in kinds:
+        if not kind.names or kind.what == "time":
+            continue
+        column = log.features[kind.names[-1]]
+        if column.dtype.kind == "f":
+            if len(column) and (column == column[0]).all():
+                value = f"{column[0]:g}"
+                kinds = kinds.changed(kind.name, what="constant", why=f"always {value}")
+            continue
+        words = set(column.tolist())
+        if len(words) == 1 and len(column) > 1:
+            kinds = kinds.changed(kind.name, what="constant", why=f"always {words.pop()!r}")
+        else:
+            kinds = kinds.changed(kind.name, values=len(words - {None}))
+    return kinds
+
+
+def checked(
+    log: Log,
+    labels: Floats,
+    known: Bools,
+    target: str,
+    features: Sequence[str],
+    kinds: Kinds,
+    vouched: Sequence[str] = (),
+) -> tuple[str, ...]:
+    """Refuse features that know the answer; return what else is worth a word.
+
+    ``known`` are rows whose label counts; ``vouched`` are columns of which somebody says that they
+    are known when the prediction is made, whatever they look like.
+    """
+    there = [*(kind.name for kind in kinds), *log.features]
+    leaks.check_known("replay", vouched, there, "is no feature; the features are")
+    times, answered = log.times, log.answered
+    hidden = Hidden(times.predicted_at, times.observed_at, answered, log.unit, log.target)
+    sources = {name: kinds.column_of(name) for name in features}
+    found, notes = {}, []
+    for name, source in sources.items():
+        column = log.features[name]
+        if source in vouched or name in vouched:
+            continue
+        if what := _knows(column, labels, known, hidden, target):
+            found[name] = what
+        elif doubt := _doubt(column, labels, known, answered):
+            notes.append(f"{name} {doubt} Then leave it out (--ignore {source})")
+    if found:
+        raise leaks.told("replay", found, sources, "the prediction is made")
+    return tuple(notes)
+
+
+def _knows(column: Array, labels: Floats, known: Bools, hidden: Hidden, target: str) -> str:
+    """Say what of the answer a feature is; nothing where it is nothing of it."""
+    if leaks.is_target(column, labels, known):
+        return f"the target {target!r} under another name, in every answered row"
+    what = hidden.known_by(column)
+    return f"the target {target!r} {what}" if what == leaks.CHANGED else what
+
+
+def _doubt(column: Array, labels: Floats, known: Bools, answered: Bools) -> str:
+    """Say why a feature may know the answer, and ask; nothing where there is no reason to."""
+    if leaks.follows_answers(column, answered):
+        return "is there exactly where an answer came: is it filled in with the answer?"
+    if leaks.is_nearly_target(column, labels, known):
+        return "is nearly always the target: is it known only with the answer?"
+    if what := leaks.only_with_answers(column, answered):
+        return f"is {what} only in rows with an answer: is it filled in with the answer?"
+    return ""

@@ -1,28 +1,22 @@
-"""A replay as text: plain lines, or set with ``rich`` where that is installed."""
+"""A replay as text for a terminal."""
 
 from __future__ import annotations
 
 import math
-import shlex
 import textwrap
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
-from belated.logs.spans import span_text
-from belated.models.linear.losses import LOSSES
-from belated.replays import others, refits
 from belated.replays.contenders import AT_ONCE, BEST_WAIT, OURS
-from belated.replays.differences import ALIKE, MANY, UNKNOWN
+from belated.replays.measures import ALIKE, MANY, UNKNOWN
 from belated.report.durations import humane
-from belated.report.plain import counted, first_up, plain
-from belated.report.terminal import WIDTH, aligned, takes_tables
-from belated.report.typed import how_read
+from belated.report.plain import WIDTH, counted, first_up, plain
+from belated.tables import aligned
 
 if TYPE_CHECKING:
-    from belated.replays.differences import Difference
+    from belated.replays.measures import Difference
     from belated.replays.result import Replay
-    from belated.replays.task import Asked
 
 
 def summary(replay: Replay) -> str:
@@ -42,40 +36,6 @@ def summary(replay: Replay) -> str:
     if replay.task.log.bad:
         lines += ["", f"left out: {replay.task.log.bad}"]
     return "\n".join(lines)
-
-
-def show(replay: Replay, out: TextIO) -> None:
-    """Write the summary; with colours and tables where a person looks on."""
-    if not takes_tables(out):
-        out.write(summary(replay) + "\n")
-        return
-    from rich.console import Console
-    from rich.panel import Panel
-    from rich.table import Table
-    from rich.text import Text
-
-    console = Console(file=out)
-    console.print(Text(title(replay)))
-    console.print(Panel(Text(advice(replay), style="bold")))
-    if replay.warning:
-        console.print(Text(replay.warning, style="bold yellow"))
-    grid = Table(title=Text(caption(replay)), title_justify="left")
-    for number, head in enumerate(columns(replay)):
-        grid.add_column(head, justify="right" if number else "left")
-    for row in table(replay):
-        grid.add_row(*map(Text, row), style="bold" if row[0] == OURS else None)
-    console.print(grid)
-    for name, method in replay.methods.items():
-        console.print(Text.assemble((f"{name}: ", "cyan"), method.about))
-    if replay.task.kinds:
-        grid = Table(*KIND_HEADS)
-        for cells in kinds(replay):
-            grid.add_row(*map(Text, cells))
-        console.print(grid)
-    for note in replay.task.notes:
-        console.print(Text(f"note: {note}", style="yellow"))
-    if replay.task.log.bad:
-        console.print(Text(f"left out: {replay.task.log.bad}", style="yellow"))
 
 
 def title(replay: Replay) -> str:
@@ -227,62 +187,3 @@ def _loss(loss: float) -> str:
     if math.isnan(loss):
         return ""
     return plain(loss) if math.isfinite(loss) else "overflow"
-
-
-def command(replay: Replay) -> str:
-    """Return what to type for the same replay."""
-    task, how = replay.task, replay.task.how
-    parts = ["belated", "replay", replay.name]
-    if replay.name != "flights" and not task.asked.is_stored:
-        parts += ["--target", task.target]
-    parts += asked(task.asked)
-    if task.asked.features != "all":
-        parts += ["--features", *task.asked.features]
-    if task.asked.known:
-        parts += ["--known", *task.asked.known]
-    if how.clip is not None:
-        parts += ["--clip", *(f"{end:g}" for end in how.clip)]
-    parts += ["--loss", how.loss]
-    if parameter := LOSSES[how.loss].parameter:
-        parts += [f"--{parameter}", f"{getattr(how, parameter):g}"]
-    if how.threshold is not None:
-        parts += ["--threshold", f"{how.threshold:g}"]
-    if how.positive is not None:
-        parts += ["--positive", how.positive]
-    if task.silence.value is not None:
-        parts += ["--silence", str(task.silence.value)]
-    if task.silence.deadline is not None:
-        parts += ["--deadline", span_text(task.silence.deadline)]
-    if task.silence.answered_only:
-        parts += ["--answered-only"]
-    if replay.slices:
-        parts += ["--slice", *replay.slices]
-    also = [name for name, title in others.TITLES.items() if title in replay.methods]
-    if also:
-        parts += ["--with", ",".join(also)]
-    refitted = [title for title in refits.TITLES.values() if title in replay.methods]
-    if refitted:
-        parts += ["--refit", str(replay.refit)]
-    if how.silence is None:
-        parts += ["--wait", str(replay.wait)]
-    return shlex.join(parts)
-
-
-def asked(what: Asked) -> list[str]:
-    """Return how the log was read, as arguments."""
-    parts: list[str] = []
-    if what.predicted is not None and what.observed is not None:
-        parts += ["--predicted", what.predicted, "--observed", what.observed]
-    if what.weight is not None:
-        parts += ["--weight", what.weight]
-    for told in ("number", "text", "time", "ignore"):
-        names = [name for name, kind in what.kinds.items() if kind == told]
-        parts += [f"--{told}", *names] if names else []
-    return parts + how_read(
-        dates=what.dates,
-        tz=what.tz,
-        unit=what.unit,
-        encoding=what.encoding,
-        missing=what.missing,
-        on_bad=what.on_bad,
-    )

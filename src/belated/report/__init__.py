@@ -16,13 +16,12 @@ values are plain; drawing needs the ``report`` extra.
 from __future__ import annotations
 
 from belated.report.contents import Page, Section, Table
-from belated.report.figures import Bars, Drawing, Figure, Heat, Lines, Series
+from belated.report.figures import Bars, Figure, Heat, Lines, Series
 from belated.report.images import save_images
 from belated.report.page import write_page
 
 __all__ = [
     "Bars",
-    "Drawing",
     "Figure",
     "Heat",
     "Lines",

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import tempfile
 from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
-from typing import Any, Protocol, TextIO, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from belated.errors import BelatedError, LogError, MissingExtra
 
@@ -19,8 +18,8 @@ FLIGHTS = "flights"
 class Finding(Protocol):
     """What a command has found out about a log."""
 
-    def page(self, path: str | PathLike[str]) -> None:
-        """Write it as a page."""
+    def page(self, path: str | PathLike[str], *, command: str = "") -> None:
+        """Write it as a page, which says what was typed."""
 
     def to_json(self, indent: int | None = None) -> str:
         """Return it as JSON."""
@@ -29,11 +28,7 @@ class Finding(Protocol):
 _F = TypeVar("_F", bound=Finding)
 
 
-def report(
-    arguments: argparse.Namespace,
-    find: Callable[[argparse.Namespace], _F],
-    show: Callable[[_F, TextIO], None],
-) -> _F:
+def report(arguments: argparse.Namespace, find: Callable[[argparse.Namespace], _F]) -> _F:
     """Find something out about a log, show it as the arguments say, and return it."""
     path = arguments.out
     if path is not None and (arguments.no_page or arguments.json):
@@ -47,9 +42,9 @@ def report(
     if arguments.json:
         print(found.to_json(indent=2))
         return found
-    show(found, sys.stdout)
+    print(found)
     if has_page:
-        _write_page(found, path)
+        _write_page(found, path, arguments.typed)
     return found
 
 
@@ -74,10 +69,10 @@ def check_place(path: Path, option: str) -> None:
         ) from None
 
 
-def _write_page(found: Finding, path: Path) -> None:
+def _write_page(found: Finding, path: Path, typed: str) -> None:
     """Write the page; without what draws it say so, as the terminal has the numbers."""
     try:
-        found.page(path)
+        found.page(path, command=typed)
     except MissingExtra as error:
         print(f"\nNo page: {error}")
     else:
@@ -92,10 +87,10 @@ def is_flights(log: str) -> bool:
 def reading(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return how a log is to be read, as ``audit`` and ``replay`` take it."""
     times = {"predicted": arguments.predicted, "observed": arguments.observed}
-    return times | how_read(arguments)
+    return times | reading_of(arguments)
 
 
-def how_read(arguments: argparse.Namespace) -> dict[str, Any]:
+def reading_of(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return how times are to be read, and what to do with rows that cannot be."""
     return {
         "dates": None if arguments.dates is None else arguments.dates.replace("-", " "),

@@ -63,8 +63,8 @@ class Section:
 class Page:
     """A page that is read from top to bottom.
 
-    ``reproduce`` is what to type for the same page, ``facts`` are what it was made from: version,
-    seeds and whatever else a reader needs to believe it.
+    ``reproduce`` is what to type for the same page, where that is known. ``facts`` are what it was
+    made from: version, seeds and whatever else a reader needs to believe it.
     """
 
     title: str

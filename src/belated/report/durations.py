@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from belated.logs.dates import to_wall
 from belated.logs.log import SECONDS, Unit
-from belated.logs.zones import to_wall
 
 _STEPS = (
     ("years", 365.25 * 86400.0),

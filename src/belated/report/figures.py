@@ -1,13 +1,11 @@
 """What a figure shows, as plain values: no drawing, no colours, nothing to install.
 
 A figure is one of :class:`Lines`, :class:`Bars` and :class:`Heat`. Each checks its numbers when it
-is made, so that whatever draws it can rely on them. A kind that only one page has draws itself
-(:class:`Drawing`).
+is made, so that whatever draws it can rely on them.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -190,26 +188,7 @@ class Heat:
         return max(map(len, self.columns)) * len(self.columns) > 70
 
 
-class Drawing(ABC):
-    """A figure that draws itself."""
-
-    title: str
-
-    @property
-    @abstractmethod
-    def note(self) -> str:
-        """What to know when looking at it."""
-
-    @abstractmethod
-    def to_plotly(self) -> dict[str, Any]:
-        """Return ``data`` and ``layout`` as plotly takes them, without the title."""
-
-    @abstractmethod
-    def to_image(self, ending: str) -> bytes:
-        """Return it as an image file, without title and note."""
-
-
-Figure: TypeAlias = Lines | Bars | Heat | Drawing
+Figure: TypeAlias = Lines | Bars | Heat
 """What a section of a page can show."""
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from belated.errors import BelatedError, MissingExtra
 from belated.report.colours import FAINT, GREY, INK, PAPER, RULE, Look, is_ours, look
 from belated.report.contents import Page
-from belated.report.figures import Bars, Drawing, Figure, Heat, Lines, Series
+from belated.report.figures import Bars, Figure, Heat, Lines, Series
 from belated.report.plain import NOT_AVAILABLE, plain, power
 from belated.report.scales import (
     Curve,
@@ -39,10 +39,6 @@ if TYPE_CHECKING:
 Style: TypeAlias = dict[str, Any]
 
 FORMATS = ("png", "svg")
-HEAVY = 40_000
-"""Bytes of a drawing from which on a page gets its dots instead, ..."""
-DOTS, COLOURS = 90, 32
-"""... so many to an inch, in so many colours."""
 WIDTH = 9.0
 """Width of all images, in inches."""
 MARKERS = {
@@ -80,8 +76,6 @@ def save_images(folder: str | PathLike[str], page: Page) -> list[Path]:
 
 def render(figure: Figure, ending: str, *, bare: bool = False, dpi: int = 150) -> bytes:
     """Return the figure as an image file; a bare one comes without its title and note."""
-    if isinstance(figure, Drawing):
-        return figure.to_image(ending)
     try:
         from matplotlib import layout_engine
         from matplotlib.figure import Figure as Canvas
@@ -128,24 +122,9 @@ def _lean(drawing: bytes) -> bytes:
 
 
 def embedded(figure: Figure) -> str:
-    """Return a bare figure as the address of an image that holds it: a drawing, or else dots.
-
-    A drawing is sharp at every size. With thousands of lines it takes more room than its dots do.
-    """
+    """Return a bare figure as the address of an image that holds it."""
     drawing = render(figure, "svg", bare=True)
-    if len(drawing) <= HEAVY:
-        return f"data:image/svg+xml;base64,{base64.b64encode(drawing).decode('ascii')}"
-    dots = _few_colours(render(figure, "png", bare=True, dpi=DOTS))
-    return f"data:image/png;base64,{base64.b64encode(dots).decode('ascii')}"
-
-
-def _few_colours(image: bytes) -> bytes:
-    """Return a PNG file with a palette, which takes a quarter of the room."""
-    from PIL import Image  # comes with matplotlib
-
-    file = io.BytesIO()
-    Image.open(io.BytesIO(image)).convert("RGB").quantize(COLOURS).save(file, "png", optimize=True)
-    return file.getvalue()
+    return f"data:image/svg+xml;base64,{base64.b64encode(drawing).decode('ascii')}"
 
 
 def _write_around(canvas: Canvas, title: str, note: str) -> None:

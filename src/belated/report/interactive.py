@@ -6,27 +6,26 @@ of a light page; :data:`belated.report.colours.DARK` says what to swap on a dark
 
 from __future__ import annotations
 
+import html
 import math
 import textwrap
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any, TypeAlias
 
-from belated.report import heat_maps
-from belated.report.axes import (
-    CLEAR,
-    LONGEST,
-    Json,
-    axis,
-    broken,
-    categories,
-    legend,
-    named,
-    safe,
-    short,
-)
-from belated.report.colours import FAINT, INK, PAPER, Look, is_ours, look
-from belated.report.figures import Bars, Drawing, Figure, Heat, Lines, Numbers, Series
+from belated.report.colours import FAINT, GREY, INK, PAPER, RULE, Look, is_ours, look
+from belated.report.figures import Bars, Figure, Heat, Lines, Numbers, Series
 from belated.report.plain import NOT_AVAILABLE, plain
-from belated.report.scales import Curve, curves, groups
+from belated.report.scales import (
+    Curve,
+    Limits,
+    colour_ticks,
+    curves,
+    groups,
+    has_powers,
+    is_deep,
+    shade,
+)
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 MOST_MARKERS = 12
@@ -54,16 +53,12 @@ def to_plotly(figure: Figure) -> Json:
         case Bars():
             return _bars(figure)
         case Heat():
-            layout = {**_layout(figure), **heat_maps.axes(figure)}
-            return {"data": heat_maps.layers(figure), "layout": layout}
-        case Drawing():
-            return figure.to_plotly()
+            layout = {**_layout(figure), **axes(figure)}
+            return {"data": layers(figure), "layout": layout}
 
 
 def narrow_layout(figure: Figure) -> Json:
     """Return the parts of the layout that differ on a narrow screen: the legend is below."""
-    if isinstance(figure, Drawing):
-        return _short_axis(figure)
     if isinstance(figure, Heat):
         return _turned_names(figure)
     names, narrow = _names(figure), _short_axis(figure)
@@ -111,7 +106,7 @@ def _turned_names(heat: Heat) -> Json:
 def least_width(figure: Figure) -> int:
     """Return how many pixels the figure needs; a narrower screen has to scroll."""
     match figure:
-        case Lines() | Drawing():
+        case Lines():
             return 0
         case Bars():
             room = 40 if figure.stacked else max(40, 8 + 9 * len(figure.groups))
@@ -317,12 +312,193 @@ def _height(figure: Lines | Bars | Heat) -> int:
         case Lines():
             return max(440, 90 + ENTRY * len(figure.series))
         case Bars():
-            rows = _bar_room(figure) * len(figure.labels) if figure.is_lying else 0
+            room = 26 if figure.stacked else 12 + 14 * len(figure.groups)  # all bars over one label
+            rows = room * len(figure.labels) if figure.is_lying else 0
             return max(400, 90 + rows, 90 + ENTRY * len(figure.groups))
         case Heat():
             return 130 + 30 * len(figure.rows)
 
 
-def _bar_room(bars: Bars) -> int:
-    """Return the pixels for all bars over one label."""
-    return 26 if bars.stacked else 12 + 14 * len(bars.groups)
+# ---- axes, names and numbers as plotly takes them, which all figures share -----------------------
+
+Json: TypeAlias = dict[str, Any]
+
+CLEAR = "rgba(0,0,0,0)"
+LONGEST = 30
+"""Letters in one line of a label."""
+
+
+def legend() -> Json:
+    """Return a legend beside the figure, in which a click hides a curve and its band."""
+    return {
+        "x": 1.02,
+        "y": 1,
+        "xanchor": "left",
+        "yanchor": "top",
+        "bgcolor": CLEAR,
+        "itemwidth": 44,
+        "tracegroupgap": 0,
+        "groupclick": "togglegroup",
+        "traceorder": "normal",
+    }
+
+
+def axis(label: str, log: bool, limits: Limits | None) -> Json:
+    """Return an axis with plain numbers on it."""
+    axis = {
+        "title": {"text": safe(label), "standoff": 12},
+        "automargin": True,
+        "gridcolor": RULE,
+        "zerolinecolor": FAINT,
+        "linecolor": FAINT,
+        "showline": True,
+        "ticks": "outside",
+        "ticklen": 4,
+        "tickcolor": FAINT,
+        "exponentformat": "none",
+        "separatethousands": True,
+    }
+    if not log or limits is None:
+        return axis
+    ends = short([math.log10(end) for end in limits])
+    if has_powers(limits):
+        powers = {"type": "log", "range": ends, "exponentformat": "power"}
+        return {**axis, **powers, "nticks": _count_of_ticks(ends[1] - ends[0])}
+    return {
+        **axis,
+        "type": "log",
+        "range": ends,
+        "tickformat": ",.6~r",
+        "nticks": _count_of_ticks(ends[1] - ends[0]),
+        "minor": {"ticks": "outside", "ticklen": 2, "tickcolor": FAINT},
+    }
+
+
+def _count_of_ticks(powers: float) -> int:
+    """Return for how many labels to ask on an axis over some powers of ten.
+
+    plotly labels each power when asked for less than 1 / 0.7 labels per power, and 1, 2, 5 when
+    asked for two.
+    """
+    return math.ceil(powers) if powers > 2.2 else max(3, round(2 * powers))
+
+
+def categories() -> Json:
+    """Return an axis with names on it."""
+    return {
+        "type": "category",
+        "automargin": True,
+        "showgrid": False,
+        "showline": True,
+        "linecolor": FAINT,
+        "ticks": "",
+    }
+
+
+def named(name: str) -> Json:
+    return {"name": safe(name), "legendgroup": name}
+
+
+def safe(text: str) -> str:
+    """Return text that plotly shows as it is: neither as tags nor as a template."""
+    return html.escape(text, quote=False).replace("%{", "&#37;{")
+
+
+def broken(text: str) -> str:
+    """Return a label in lines that are short enough for an axis."""
+    return "<br>".join(safe(line) for line in textwrap.wrap(text, LONGEST)) or safe(text)
+
+
+def short(values: Sequence[float | None]) -> list[Any]:
+    """Return numbers with the digits that can be seen, which keeps the page small."""
+    return [None if value is None else float(f"{value:.7g}") for value in values]
+
+
+# ---- heat maps as plotly draws them: layers of cells, each with one colour of text ---------------
+
+
+def layers(heat: Heat) -> list[Json]:
+    """Return the layers that have cells: pale ones, deep ones, and those without a value."""
+    names = {
+        "x": [broken(name) for name in heat.columns],
+        "y": [broken(name) for name in heat.rows],
+    }
+    kinds = [*(_coloured_cells(heat, deep=deep) for deep in (False, True)), _empty_cells(heat)]
+    return [{**kind, **names} for kind in kinds if any(v is not None for r in kind["z"] for v in r)]
+
+
+def axes(heat: Heat) -> Json:
+    """Return both axes: names of columns above, names of rows from top to bottom."""
+    return {
+        "xaxis": {
+            **categories(),
+            "side": "top",
+            "showline": False,
+            "tickangle": -40 if heat.is_crowded else 0,
+        },
+        "yaxis": {**categories(), "autorange": "reversed", "showline": False},
+    }
+
+
+def _coloured_cells(heat: Heat, *, deep: bool) -> Json:
+    """Return the cells with numbers; those in deep colours need another colour for their text."""
+    ticks = colour_ticks(heat)
+    values = [
+        [None if v is None or is_deep(heat, v) != deep else v for v in row] for row in heat.values
+    ]
+    return {
+        **_tiles(heat, [["" if v is None else plain(v, 3) for v in row] for row in values]),
+        "z": [short([None if v is None else shade(heat, v) for v in row]) for row in values],
+        "zmin": 0,
+        "zmax": 1,
+        "textfont": {"color": "white" if deep else "black"},
+        "colorscale": "Viridis",
+        "reversescale": True,
+        "colorbar": {
+            "title": {"text": safe(heat.value_label), "side": "right"},
+            "tickvals": short([shade(heat, tick) for tick in ticks]),
+            "ticktext": [plain(tick, 3) for tick in ticks],
+            "thickness": 12,
+            "outlinewidth": 0,
+        },
+    }
+
+
+def _empty_cells(heat: Heat) -> Json:
+    """Return the cells without a value, in grey."""
+    empty = [[value is None for value in row] for row in heat.values]
+    texts = [[NOT_AVAILABLE if is_empty else "" for is_empty in row] for row in empty]
+    return {
+        **_tiles(heat, texts),
+        "z": [[0 if is_empty else None for is_empty in row] for row in empty],
+        "colorscale": [[0, GREY], [1, GREY]],
+        "showscale": False,
+        "textfont": {"color": INK},
+    }
+
+
+def _tiles(heat: Heat, texts: list[list[str]]) -> Json:
+    """Return what all kinds of cells share."""
+    told, names = _told_of(heat)
+    return {
+        "type": "heatmap",
+        "text": texts,
+        "texttemplate": "%{text}",
+        **names,
+        "hovertemplate": f"{told}<br>{safe(heat.value_label)}: %{{text}}<extra></extra>",
+        # No hover over the cells that another kind fills.
+        "hoverongaps": False,
+        "xgap": 2,
+        "ygap": 2,
+    }
+
+
+def _told_of(heat: Heat) -> tuple[str, Json]:
+    """Return what hovering says that a cell is of, and names for it where axes have them in lines.
+
+    Elsewhere those of the axes do: with one for every cell, pages with large maps grow by a third.
+    """
+    if not any("<br>" in broken(name) for name in (*heat.rows, *heat.columns)):
+        return "<b>%{y}</b><br>%{x}", {}
+    cells = [[[safe(row), safe(column)] for column in heat.columns] for row in heat.rows]
+    return "<b>%{customdata[0]}</b><br>%{customdata[1]}", {"customdata": cells}

@@ -20,7 +20,7 @@ from typing import Any
 from belated.errors import BelatedError
 from belated.report.colours import DARK
 from belated.report.contents import Entry, Page, Section, Table
-from belated.report.figures import Bars, Drawing, Figure, Heat, Lines
+from belated.report.figures import Bars, Figure, Heat, Lines
 from belated.report.images import embedded
 from belated.report.interactive import least_width, narrow_layout, to_plotly
 from belated.report.plain import NOT_AVAILABLE, plain
@@ -167,8 +167,6 @@ def _note(figure: Figure) -> str:
             return groups(figure).note
         case Heat():
             return note_of(figure)
-        case Drawing():
-            return figure.note
 
 
 def _scripts(page: Page) -> Iterable[str]:
@@ -290,10 +288,13 @@ def _number_cells(column: Iterable[Entry]) -> list[str]:
 
 def _reproduce(page: Page) -> str:
     facts = [f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in page.facts.items()]
+    typed = f'<pre tabindex="0"><code>{escape(page.reproduce)}</code></pre>'
     parts = [
         '<section aria-labelledby="reproduce" class="reproduce">',
-        _heading("How to get this page again", "reproduce"),
-        f'<pre tabindex="0"><code>{escape(page.reproduce)}</code></pre>',
+        _heading(
+            "How to get this page again" if page.reproduce else "About this page", "reproduce"
+        ),
+        *([typed] if page.reproduce else []),
         *(["<dl>", *facts, "</dl>"] if facts else []),
         "</section>",
     ]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+WIDTH = 96
+"""Columns of text in a terminal."""
 DIGITS = 4
 """Significant digits shown of numbers that are not whole."""
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")

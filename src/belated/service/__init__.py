@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from belated.service.aclient import AsyncClient, AsyncRemoteModel
-    from belated.service.asking import (
+    from belated.service.client import Client, RemoteModel
+    from belated.service.client_requests import (
         Chosen,
         Decided,
         Expected,
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
         Ranked,
         Turned,
     )
-    from belated.service.client import Client, RemoteModel
     from belated.service.limits import Limits
     from belated.service.outbox import Outbox
     from belated.service.run import Server, Settings
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 _HOMES = {
     **dict.fromkeys(("AsyncClient", "AsyncRemoteModel"), "aclient"),
     **dict.fromkeys(
-        ("Chosen", "Decided", "Expected", "Explained", "Predicted", "Ranked", "Turned"), "asking"
+        ("Chosen", "Decided", "Expected", "Explained", "Predicted", "Ranked", "Turned"),
+        "client_requests",
     ),
     **dict.fromkeys(("Client", "RemoteModel"), "client"),
     "Limits": "limits",

@@ -90,10 +90,18 @@ class Answers:
             former = self._known.pop(name, None)
             self._bytes += len(answer.body) - (0 if former is None else len(former.body))
             self._known[name] = answer
-            while len(self._known) > self._most or self._bytes > self._most_bytes:
-                _, old = self._known.popitem(last=False)
-                self._bytes -= len(old.body)
-                self._gone = max(self._gone, old.at)
+            self._drop_oldest()
+
+    def _drop_oldest(self) -> None:
+        """Forget the oldest answers, as far as there are too many.
+
+        A function of its own: a signal that comes when Python 3.13.0 repeats a loop is raised
+        outside of the ``with`` around it, which then keeps the lock.
+        """
+        while len(self._known) > self._most or self._bytes > self._most_bytes:
+            _, old = self._known.popitem(last=False)
+            self._bytes -= len(old.body)
+            self._gone = max(self._gone, old.at)
 
     def done(self, name: str) -> None:
         """Let those go on that wait with the same key."""

@@ -42,15 +42,15 @@ class Applied(NamedTuple):
         self.ahead.keep()
         if self.pending is None:
             return
-        for event, answer in zip(self.pending.events, self.pending.answer, strict=True):
-            if event is not None:
+        for events, answer in zip(self.pending.events, self.pending.answer, strict=True):
+            for event in events:
                 self.served.watched(event, answer, self.now)
-        name, verb, events = self.served.name, self.verb, hub.metrics.events
+        name, verb, counts = self.served.name, self.verb, hub.metrics.events
         if len(self.said) == 1:
-            events[name, verb, self.said[0].body["outcome"]] += 1
+            counts[name, verb, self.said[0].body["outcome"]] += 1
             return
         for outcome, count in Counter([one.body["outcome"] for one in self.said]).items():
-            events[name, verb, outcome] += count
+            counts[name, verb, outcome] += count
 
 
 class Items(NamedTuple):

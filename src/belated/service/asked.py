@@ -13,29 +13,20 @@ from belated.store.events import Event
 
 REMEMBERED = 1 << 17
 """Tickets whose times are known."""
-_PLACES = {"LinearModel": 3, "Intervals": 3, "Knobs": 4, "Chooser": 5}
-_ANSWERED = 4  # the place of the time in all answers
-_MANY = {of.PREDICT_MANY: 2, of.OBSERVE_MANY: 3}
 _SAME = 0.1  # seconds that an event may take to get from the server to the store
 
 
-def told(kind: str, event: Event, heard: float) -> float:
+def told(event: Event, heard: float) -> float:
     """Return the time that an event was given, or when it was heard of where it has none.
 
     Only seconds since 1970 are times that ages can be told by. One that the store put in is now.
 
-    >>> told("LinearModel", [of.PREDICT, {"x": 1.0}, "key", 1.7e9], 1.8e9)
+    >>> told([of.PREDICT, {"x": 1.0}, "key", 1.7e9], 1.8e9)
     1700000000.0
-    >>> told("LinearModel", [of.PREDICT, {"x": 1.0}, "key", 12.0], 1.8e9)
+    >>> told([of.PREDICT, {"x": 1.0}, "key", 12.0], 1.8e9)
     1800000000.0
     """
-    if event[0] == of.PREDICT:
-        place = _PLACES.get(kind, len(event))
-    else:
-        place = _MANY.get(event[0], _ANSWERED)
-    if place >= len(event):  # nulls at the end are left out
-        return heard
-    at = of.time_in(event[place])
+    at = of.time_in(of.at_of(event))
     if at is None or -_SAME < at - heard < _SAME or not SINCE_1970 <= at < AFTER_DATES:
         return heard
     return float(at)

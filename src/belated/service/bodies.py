@@ -109,6 +109,13 @@ def number(value: Any, what: str) -> float:
     raise bad(f"{what} must be a finite number")
 
 
+def boolean(value: Any, what: str) -> bool:
+    """Return true or false."""
+    if not isinstance(value, bool):
+        raise bad(f"{what} must be true or false")
+    return value
+
+
 def span(value: Any, what: str) -> str:
     """Return a duration, which is a number of seconds or a text such as P30D, PT10M, 30d or 15min.
 

@@ -18,40 +18,16 @@ from belated.service import bodies
 from belated.service.limits import Limits
 from belated.service.refusals import Refused, refusal_of
 from belated.service.tickets import Signer
+from belated.store.arguments import LoggedMethod
+from belated.store.kinds import KINDS
 
 ASKING = ("predict", "choose")
 APPLIED, LATE, DUPLICATE, UNKNOWN, INVALID = "applied", "late", "duplicate", "unknown", "invalid"
 OUTCOMES = (APPLIED, LATE, DUPLICATE, UNKNOWN, INVALID)
 
-_ANSWER = {
-    "LinearModel": {"observe": "label", "revise": "label", "add": "amount"},
-    "Intervals": {"observe": "label"},
-    "Chooser": {"observe": "reward", "revise": "reward", "add": "amount"},
-    "Learner": {"observe": "feedback"},
-    "Knobs": {"observe": "cost", "revise": "cost"},
-}
-"""What a verb calls the answer that is a ``value`` here."""
-VERBS = {
-    "LinearModel": frozenset(("predict", "observe", "revise", "add", "cancel")),
-    "Intervals": frozenset(("predict", "observe", "cancel")),
-    "Chooser": frozenset(("choose", "observe", "revise", "add", "cancel", "shown")),
-    "Learner": frozenset(("predict", "observe", "cancel")),
-    "Knobs": frozenset(("predict", "observe", "revise", "cancel", "played")),
-}
-_MEMBERS = {
-    ("LinearModel", "predict"): frozenset(("features", "key", "deadline", "at")),
-    ("Intervals", "predict"): frozenset(("features", "key", "at")),
-    ("Learner", "predict"): frozenset(("key",)),
-    ("Chooser", "choose"): frozenset(
-        ("context", "actions", "key", "deadline", "baseline", "shown", "at")
-    ),
-    ("LinearModel", "observe"): frozenset(("ticket", "key", "value", "weight", "at")),
-    ("Learner", "observe"): frozenset(("ticket", "key", "value")),
-    ("Knobs", "predict"): frozenset(("context", "key", "at")),
-    ("Knobs", "played"): frozenset(("ticket", "key", "setting")),
-}
-_HEARD = frozenset(("ticket", "key", "value", "at"))
-_CLOSED = frozenset(("ticket", "key"))
+_MEMBERS = {"answer": "value", "amount": "value", "actual": "setting"}
+"""What arguments are called in JSON that have a name of their own here."""
+_NOT_NULL = ("answer", "setting", "weight", "shown")
 
 Call = tuple[str, dict[str, Any]]
 
@@ -72,14 +48,25 @@ class Reader:
         self.kind, self._number, self._signer, self._limits = kind, number, signer, limits
         self.unit = unit
         """What deadlines are counted in; None where there are none."""
-        self._members = {verb: members(kind, verb) for verb in VERBS[kind]}
-        self._answers = _ANSWER[kind]
-        self._takes_features = kind in ("LinearModel", "Intervals")
+        self._methods = methods(kind)
+        self._members = {name: members(kind, name) for name in self._methods}
+        row = bodies.row if kind in ("LinearModel", "Intervals") else bodies.features
+        self._read: dict[str, Callable[[Any, str], Any]] = {
+            "row": lambda value, what: row(value, what, limits),
+            "key": lambda value, what: bodies.key(value, limits),
+            "deadline": lambda value, what: self._deadline(value),
+            "actions": lambda value, what: bodies.actions(value, limits),
+            "baseline": lambda value, what: bodies.text(value, what, limits),
+            "shown": bodies.boolean,
+            "answer": self._answer,
+            "weight": bodies.number,
+            "setting": lambda value, what: bodies.features(value, what, limits),
+        }
 
     def check(self, verb: str) -> None:
         """Refuse a verb that models of this kind do not have."""
-        if verb not in self._members:
-            have = ", ".join(sorted(VERBS[self.kind]))
+        if verb not in self._methods:
+            have = ", ".join(sorted(self._methods))
             raise Refused(
                 409, "no_such_verb", f"a model of kind {self.kind} has no {verb}; it has: {have}"
             )
@@ -105,38 +92,18 @@ class Reader:
                 )
             self.check_clock()
             named["at"] = bodies.time(given["at"], "at")
-        if verb in ASKING:
-            self._ask(given, named)
-        else:
-            named["ticket"] = self.ticket(given)
-            if verb in self._answers:
-                named[self._answers[verb]] = self._value(given)
-            if verb == "played":
-                named["actual"] = bodies.features(given.get("setting"), "setting", self._limits)
-            if "weight" in given:
-                named["weight"] = bodies.number(given["weight"], "weight")
+        method = self._methods[verb]
+        for name, kind in method.taken.items():
+            if kind == "ticket":
+                named[name] = self.ticket(given)
+            elif kind != "at":
+                member = _member(self.kind, name)
+                value = given.get(member)
+                may_lack = name not in method.required and member != "features"
+                if value is None and may_lack and not (kind in _NOT_NULL and member in given):
+                    continue
+                named[name] = self._read[kind](value, member)
         return verb, named
-
-    def _ask(self, given: dict[str, Any], named: dict[str, Any]) -> None:
-        limits = self._limits
-        if given.get("key") is not None:
-            named["key"] = bodies.key(given["key"], limits)
-        if given.get("deadline") is not None:
-            named["deadline"] = self._deadline(given["deadline"])
-        if self._takes_features:
-            named["features"] = bodies.row(given.get("features"), "features", limits)
-            return
-        if self.kind in ("Chooser", "Knobs") and given.get("context") is not None:
-            named["context"] = bodies.features(given["context"], "context", limits)
-        if self.kind == "Chooser":
-            if given.get("actions") is not None:
-                named["actions"] = bodies.actions(given["actions"], limits)
-            if given.get("baseline") is not None:
-                named["baseline"] = bodies.text(given["baseline"], "baseline", limits)
-            if "shown" in given:
-                if not isinstance(given["shown"], bool):
-                    raise bodies.bad("shown must be true or false")
-                named["shown"] = given["shown"]
 
     def _deadline(self, given: Any) -> str | float:
         """Return the deadline of one ticket, in the unit that those of the model have."""
@@ -165,11 +132,10 @@ class Reader:
             raise bodies.bad("ticket must be the text that was handed out; a key goes as 'key'")
         return self._signer.number(self._number, ticket)
 
-    def _value(self, given: dict[str, Any]) -> Any:
-        value = given.get("value")
+    def _answer(self, value: Any, what: str) -> Any:
         if self.kind == "Learner" and isinstance(value, list):
-            return bodies.vector(value, "value", self._limits.batch * 1000)
-        return bodies.number(value, "value")
+            return bodies.vector(value, what, self._limits.batch * 1000)
+        return bodies.number(value, what)
 
     # --- What came of it ------------------------------------------------------------------------
 
@@ -186,13 +152,25 @@ class Reader:
         return Said(200, body)
 
 
+def methods(kind: str) -> dict[str, LoggedMethod]:
+    """Return the methods that items of requests may call on models of a kind, by name."""
+    found = KINDS[kind].methods.items()
+    return {name: method for name, method in found if method.line.scope in ("decide", "answer")}
+
+
 def members(kind: str, verb: str) -> frozenset[str]:
     """Return what an item of a verb may have, for models of a kind."""
-    if verb == "cancel":
-        return _CLOSED
-    if verb == "shown":
-        return _CLOSED | {"at"}
-    return _MEMBERS.get((kind, verb), _HEARD)
+    names = {_member(kind, name) for name in KINDS[kind].methods[verb].taken}
+    if kind == "Learner":  # which has no rows
+        names.discard("context")
+    return frozenset((*names, "key"))
+
+
+def _member(kind: str, name: str) -> str:
+    """Return what JSON calls an argument."""
+    if name == "row":
+        return "features" if kind in ("LinearModel", "Intervals") else "context"
+    return _MEMBERS.get(name, name)
 
 
 def already_answered() -> Refused:

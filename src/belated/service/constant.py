@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from belated.arrays import add_in_order
 from belated.models.linear.losses import LOSSES
 from belated.models.linear.settings import Settings
 
@@ -79,7 +80,7 @@ class Constant:
         values = [self._at(when) for when in asked]
         self._lost += float(np.dot(self._losses(values, labels), weights))
         self._sum += float(np.dot(labels, weights))
-        self._count += sum(weights)
+        self._count += add_in_order(weights)
         self._recent = [*self._recent, *labels][-_RECENT:]
         self._times.append(came[-1])
         self._values.append(self._value())

@@ -226,61 +226,43 @@ async def set_mode(hub: Hub, request: Request) -> Answer:
     return answer({"mode": mode})
 
 
-def turn(verb: str) -> Handler:
-    """Return what pauses, reverts or resumes knobs."""
+def change(verb: str) -> Handler:
+    """Return what changes a model as a whole: its clock, or the mode of knobs."""
 
     async def handle(hub: Hub, request: Request) -> Answer:
-        bodies.nothing(await request.body())
+        body, named = await request.body(), {}
+        if verb == "tick":
+            given = bodies.an_object(await read_json(body) if body else {}, frozenset(("at",)))
+            if given.get("at") is not None:
+                named["at"] = bodies.time(given["at"], "at")
+        else:
+            bodies.nothing(body)
         served = await hub.model(request.path["name"])
-        if served.kind != "Knobs":
+        if verb not in served.stored.methods:
             raise Refused(409, "no_such_verb", f"a model of kind {served.kind} has no {verb}")
+        if verb == "tick":
+            served.reader.check_clock()
 
         async def work(known: Known) -> Answer:
-            def noted(_: list[Any]) -> tuple[str, bytes]:
-                return known.note(answer({"mode": served.state.mode}))
+            def changed() -> Answer:
+                return answer(
+                    {"open": served.open} if verb == "tick" else {"mode": served.model.mode}
+                )
 
-            note = noted if known.name else None
-            begin = partial(served.stored.begin_many, [(verb, {})], note)
-            pending = await hub.with_model(served, 1, begin)
+            def begin() -> tuple[Pending, Answer]:
+                note = (lambda _: known.note(changed())) if known.name else None
+                return served.stored.begin_many([(verb, named)], note), changed()
+
+            is_long = verb == "tick" and served.open > LONG
+            pending, found = await hub.with_model(served, 1, begin, is_long)
             if isinstance(pending.answer[0], BelatedError):
                 raise pending.answer[0]
             await hub.commits.wait(pending)
-            return Answer(*known.answer) if known.answer else answer({"mode": served.state.mode})
+            return Answer(*known.answer) if known.answer else found
 
-        return await once(hub, request, served.number, b"", _whole, work)
+        return await once(hub, request, served.number, body, _whole, work)
 
     return handle
-
-
-async def tick_model(hub: Hub, request: Request) -> Answer:
-    """Let the clock of a model go on, so that what is due is closed."""
-    body = await request.body()
-    given = bodies.an_object(await read_json(body) if body else {}, frozenset(("at",)))
-    named = {} if given.get("at") is None else {"at": bodies.time(given["at"], "at")}
-    served = await hub.model(request.path["name"])
-    if served.kind == "Learner":
-        raise Refused(409, "no_such_verb", "a Learner has no tick")
-    served.reader.check_clock()
-
-    async def work(known: Known) -> Answer:
-        def still_open() -> Answer:
-            return answer({"open": served.open})
-
-        def noted(_: list[Any]) -> tuple[str, bytes]:
-            return known.note(still_open())
-
-        def begin() -> tuple[Pending, Answer]:
-            note = noted if known.name else None
-            return served.stored.begin_many([("tick", named)], note), still_open()
-
-        is_long = served.open > LONG
-        pending, found = await hub.with_model(served, 1, begin, is_long)
-        if isinstance(pending.answer[0], BelatedError):
-            raise pending.answer[0]
-        await hub.commits.wait(pending)
-        return Answer(*known.answer) if known.answer else found
-
-    return await once(hub, request, served.number, body, _whole, work)
 
 
 async def export_model(hub: Hub, request: Request) -> Answer:

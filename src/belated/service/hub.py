@@ -353,7 +353,7 @@ class Hub:
                 await self.work(self.store.load, name, path)
                 self.names.add(name)
                 brought = await self.work(self.load, name)
-                await self.count(brought, await self.work(rewards.read, path, brought.state))
+                await self.count(brought, await self.work(rewards.read, path, brought.model))
                 return brought
 
     async def count(self, served: Served, counting: str) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 
 from belated._version import __version__
 from belated.models.knobs.report import MODES
-from belated.service.calls import OUTCOMES
+from belated.models.methods import METHODS, Method
+from belated.service.calls import OUTCOMES, members, methods
 from belated.service.limits import Limits
 from belated.service.requests import JSON
 from belated.service.routes import ROUTES, Route
@@ -139,7 +140,7 @@ def _object(required: tuple[str, ...] = (), **properties: Any) -> dict[str, Any]
 
 def _told(required: tuple[str, ...] = (), **properties: Any) -> dict[str, Any]:
     """Return what is said of a ticket, which is named by itself or by its key."""
-    one = _object(required, ticket=_TICKET, key=_KEY, **properties)
+    one = _object(required, **{"ticket": _TICKET, "key": _KEY, **properties})
     return {**one, "oneOf": [{"required": ["ticket"]}, {"required": ["key"]}]}
 
 
@@ -221,26 +222,6 @@ _SCHEMAS: dict[str, Any] = {
             }
         },
     },
-    "Predict": _one_or_many(
-        _object((), features=_ROW, context=_FEATURES, key=_KEY, deadline=_OWN, at=_TIME)
-    ),
-    "Choose": _one_or_many(
-        _object(
-            (),
-            context=_FEATURES,
-            actions=_ACTIONS,
-            key=_KEY,
-            deadline=_OWN,
-            baseline=_TEXT,
-            shown={"type": "boolean"},
-            at=_TIME,
-        )
-    ),
-    "Hear": _one_or_many(_told(("value",), value=_ANSWER, weight=_WEIGHT, at=_TIME)),
-    "HearSoFar": _one_or_many(_told(("value",), value=_NUMBER, at=_TIME)),
-    "Played": _one_or_many(_told(("setting",), setting=_FEATURES)),
-    "Close": _one_or_many(_told()),
-    "Show": _one_or_many(_told(at=_TIME)),
     "Said": {
         "oneOf": [
             _OUTCOME,
@@ -312,6 +293,38 @@ _SCHEMAS: dict[str, Any] = {
     ),
     "Reward": _object(("value",), value=_NUMBER),
 }
+
+_OF_MEMBERS = {
+    "features": _ROW,
+    "context": _FEATURES,
+    "actions": _ACTIONS,
+    "key": _KEY,
+    "deadline": _OWN,
+    "baseline": _TEXT,
+    "shown": {"type": "boolean"},
+    "at": _TIME,
+    "ticket": _TICKET,
+    "value": _NUMBER,
+    "weight": _WEIGHT,
+    "setting": _FEATURES,
+}
+
+
+def _item(line: Method) -> dict[str, Any]:
+    """Return the schema of an item that calls a method, or of many."""
+    kinds = [kind for kind in KINDS if line.name in methods(kind)]
+    names = sorted(set[str]().union(*(members(kind, line.name) for kind in kinds)))
+    found = {name: _OF_MEMBERS[name] for name in names}
+    if line.name == "observe":
+        found["value"] = _ANSWER
+    required = tuple(name for name in ("value", "setting") if name in names)
+    one = _object(required, **found) if line.scope == "decide" else _told(required, **found)
+    return _one_or_many(one)
+
+
+_SCHEMAS.update(
+    {line.name.capitalize(): _item(line) for line in METHODS if line.scope in ("decide", "answer")}
+)
 
 
 @cache

@@ -12,8 +12,8 @@ from queue import Empty, Queue
 from typing import Any, Self
 
 from belated.errors import ServiceError, SpecError
-from belated.service import asking
-from belated.service.asking import SIZE, Item, Key, When
+from belated.service import client_requests
+from belated.service.client_requests import SIZE, Item, Key, When
 from belated.service.retry import AGAIN, Ask, pause, plain_of
 
 
@@ -60,8 +60,8 @@ class Outbox:
         at: When | None = None,
     ) -> None:
         """Send something of a ticket, in a while."""
-        told = asking.given(value=value, weight=weight, at=at)
-        item = _as_sent({**asking.named(ticket, key), **told})
+        told = client_requests.given(value=value, weight=weight, at=at)
+        item = _as_sent({**client_requests.named(ticket, key), **told})
         with self._turn:
             if self._is_over:
                 raise ServiceError("the outbox is closed", code="closed")
@@ -109,7 +109,7 @@ class Outbox:
             yield batch
 
     def _deliver(self, verb: str, items: list[Item]) -> None:
-        attempt, ask = 0, asking.some(self._name, verb, items)
+        attempt, ask = 0, client_requests.some(self._name, verb, items)
         while True:
             try:
                 found = self._send(ask)

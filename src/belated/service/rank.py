@@ -73,7 +73,7 @@ async def _ranked(
     ranking: list[dict[str, Any]] = []
 
     def body(chosen: Any) -> dict[str, Any]:
-        if served.state.mode == "apprentice":
+        if served.model.mode == "apprentice":
             for each in ranking:
                 each["probability"] = float(each["id"] == chosen.action)
         ranking.sort(key=lambda each: -each["probability"])
@@ -142,7 +142,7 @@ def _choice(
         "actions": actions,
         "key": event,
         "shown": not deferred,
-        "baseline": next(iter(menu)) if served.state.mode == "apprentice" else None,
+        "baseline": next(iter(menu)) if served.model.mode == "apprentice" else None,
     }
     hub.check_products(served, "choose", named)
     return named, out
@@ -167,7 +167,7 @@ async def set_rewards(hub: Hub, request: Request) -> Answer:
     """Say which reward of an event counts: the earliest, or the sum of all."""
     served = await _chooser(hub, request)
     document = bodies.an_object(await request.json(), frozenset(("rewards",)))
-    await hub.count(served, rewards.checked(document.get("rewards"), served.state))
+    await hub.count(served, rewards.checked(document.get("rewards"), served.model))
     return answer(document)
 
 

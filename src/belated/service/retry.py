@@ -9,12 +9,14 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable
+from numbers import Integral
 from time import monotonic
 from typing import Any, Generic, NamedTuple, Self, TypeVar
 from urllib.parse import urlsplit
 from uuid import uuid4
 
 from belated.errors import ServiceError, SpecError
+from belated.scalars import plain
 
 T = TypeVar("T")
 
@@ -91,6 +93,8 @@ class Ask(NamedTuple, Generic[T]):
     """As in ``Client``; None: what the client has."""
     is_plain: bool = False
     """Whether what is read are the bytes of the answer, and no JSON."""
+    failing: T | None = None
+    """What is returned in the place of an error; None: it is raised."""
 
     @property
     def content(self) -> bytes:
@@ -128,6 +132,14 @@ class Retry(Generic[T]):
 
     def result(self) -> T:
         """Return what was asked for, or raise ``ServiceError``."""
+        try:
+            return self._result()
+        except ServiceError:
+            if self._ask.failing is None:
+                raise
+            return self._ask.failing
+
+    def _result(self) -> T:
         status, body, _, outcome = self._heard
         if self._ask.method == "DELETE" and status == 404 and self._is_lost:
             return self._ask.read(None)  # deleted by the try whose answer was lost
@@ -148,36 +160,41 @@ _BEYOND = 10**309  # the least power of ten that no float reaches
 def _written(body: Any) -> str:
     """Return a body as JSON.
 
-    That has no NaN and no infinity, and a body with one of them would be refused as a whole. A
-    number that is too large for a float has the item refused that it is in, and no other.
+    That has no NaN, which is missing, and no infinity. A body with one would be refused as a whole;
+    a number that is too large for a float has the item refused that it is in, and no other.
 
-    >>> _written([1.5, float("nan")]) == f"[1.5, {_BEYOND}]"
+    >>> _written([1.5, float("nan"), -float("inf")]) == f"[1.5, null, {_BEYOND}]"
     True
     """
     try:
         return json.dumps(body, default=plain_of, allow_nan=False)
     except ValueError:
-        read = json.loads(json.dumps(body, default=plain_of), parse_constant=lambda _: _BEYOND)
+        read = json.loads(json.dumps(body, default=plain_of), parse_constant=_constant)
         return json.dumps(read)
 
 
+def _constant(text: str) -> float | None:
+    """Return what stands for a number that JSON does not have; NaN is missing."""
+    return None if text == "NaN" else _BEYOND
+
+
 def plain_of(value: Any) -> Any:
-    """Return a scalar or an array of NumPy as plain data, for JSON, which has neither.
+    """Return a value that JSON does not have as plain data, as models in process take it.
 
     Clients do not have to import NumPy, and so neither does this.
 
     >>> import numpy as np
-    >>> json.dumps({"hour": np.float32(7.5), "day": np.int64(3)}, default=plain_of)
-    '{"hour": 7.5, "day": 3}'
+    >>> from datetime import date
+    >>> row = {"hour": np.float32(7.5), "day": np.int64(3), "since": date(2026, 3, 1)}
+    >>> json.dumps(row, default=plain_of)
+    '{"hour": 7.5, "day": 3, "since": "2026-03-01"}'
     """
-    dtype = getattr(value, "dtype", None) if type(value).__module__ == "numpy" else None
-    # ``tolist`` makes counts of a unit of m and M, and leaves g and G as they are.
-    if dtype is None or dtype.char in "mMgG":
-        raise TypeError(
-            f"JSON has no {type(value).__name__}: features and values are numbers and texts, and a "
-            "time among them is one of both, such as its hour, when.timestamp() or its weekday"
-        )
-    return value.tolist()
+    kind = getattr(getattr(value, "dtype", None), "kind", "")
+    if getattr(value, "ndim", 0):
+        return list(value) if kind in "mM" else value.tolist()
+    if isinstance(value, Integral) and kind != "m":
+        return int(value)
+    return float(value) if kind == "f" else plain(value)  # NaN is refused where a label is wanted
 
 
 def checked_retry_for(seconds: float, who: str) -> float:

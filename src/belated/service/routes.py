@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import unquote_to_bytes
 
+from belated.models.methods import METHODS
 from belated.service import handlers, looking, page, rank
 from belated.service.handlers import PARQUET, Handler
 from belated.service.requests import JSON
@@ -40,29 +41,28 @@ class Route:
         return tuple(self.path.split("/")[1:])
 
 
-def _verbs() -> list[Route]:
-    said = {
-        "predict": ("decide", "Predict, and hand out a ticket for the label.", "Predict"),
-        "choose": ("decide", "Choose an action, and hand out a ticket for the reward.", "Choose"),
-        "observe": ("answer", "Bring the answer to a ticket: the last word.", "Hear"),
-        "revise": ("answer", "Bring the answer so far; the ticket stays open.", "HearSoFar"),
-        "add": ("answer", "Add to the answer so far; the ticket stays open.", "HearSoFar"),
-        "cancel": ("answer", "Close a ticket of which nothing will be heard.", "Close"),
-        "played": ("answer", "Say which setting of knobs was really played.", "Played"),
-        "shown": ("answer", "Say that a choice was shown that was held back.", "Show"),
-    }
+def _methods() -> list[Route]:
+    """Return the routes of the methods of models: those that items call, and all others."""
     return [
         Route(
-            "POST",
-            f"/models/{{name}}/{verb}",
-            scope,
-            handlers.events(verb),
-            about,
-            takes,
+            *("POST", f"/models/{{name}}/{line.name}", line.scope),
+            handlers.events(line.name),
+            line.about,
+            line.name.capitalize(),
             "Said",
-            verb=verb,
+            verb=line.name,
         )
-        for verb, (scope, about, takes) in said.items()
+        if line.scope in ("decide", "answer")
+        else Route(
+            *("POST", f"/models/{{name}}/{line.name}", line.scope),
+            handlers.change(line.name),
+            line.about,
+            "Tick" if line.name == "tick" else None,
+            "Ticked" if line.name == "tick" else "Mode",
+            has_key=True,
+        )
+        for line in METHODS
+        if line.about
     ]
 
 
@@ -146,7 +146,7 @@ ROUTES: tuple[Route, ...] = (
         (204,),
         has_key=True,
     ),
-    *_verbs(),
+    *_methods(),
     Route(
         "POST",
         "/models/{name}/peek",
@@ -227,33 +227,6 @@ ROUTES: tuple[Route, ...] = (
         "What the dashboard shows of a model.",
         None,
         "Report",
-    ),
-    *(
-        Route(
-            "POST",
-            f"/models/{{name}}/{verb}",
-            "admin",
-            handlers.turn(verb),
-            about,
-            None,
-            "Mode",
-            has_key=True,
-        )
-        for verb, about in (
-            ("pause", "Let knobs stand where they are; costs are still learned."),
-            ("revert", "Let knobs go back to their start; costs are still learned."),
-            ("resume", "Let knobs learn and explore again."),
-        )
-    ),
-    Route(
-        "POST",
-        "/models/{name}/tick",
-        "admin",
-        handlers.tick_model,
-        "Let the clock of a model go on, so that tickets that are due are closed.",
-        "Tick",
-        "Ticked",
-        has_key=True,
     ),
     Route(
         "PUT",

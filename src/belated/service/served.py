@@ -6,7 +6,7 @@ import json
 import math
 import threading
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from time import time
 from typing import Any, NamedTuple
 
@@ -31,8 +31,7 @@ from belated.service.stall_reason import explain_stall
 from belated.service.tickets import Signer
 from belated.service.watch import ANSWERS, Watch
 from belated.store import StoredModel, events
-from belated.store.lines import key_of, keys_of, rows_in
-from belated.store.stored import clocked
+from belated.store.arguments import clocked
 
 LONG = 20_000
 """Products of features that take so long that other requests should not wait for them."""
@@ -72,14 +71,14 @@ class Served:
         self._asked: events.Event | None = None  # of a chooser, the newest
 
     @property
-    def state(self) -> Any:
+    def model(self) -> Any:
         """The model itself, for numbers that may be a moment old."""
-        return self.stored.state
+        return self.stored.in_memory
 
     @property
     def open(self) -> int:
         """Tickets that wait, without waiting for a commit."""
-        return int(_holder(self.stored).open)
+        return int(self.model.open)
 
     @property
     def _deadline(self) -> float:
@@ -89,21 +88,21 @@ class Served:
         """
         if self.reader.unit != SECONDS:
             return math.inf
-        return float(clocked(self.state).settings.deadline or 0.0)
+        return float(clocked(self.model).settings.deadline or 0.0)
 
     @property
     def rounds(self) -> int:
         """Predictions or choices, without waiting for a commit."""
-        return int(_holder(self.stored).rounds)
+        return int(self.model.rounds)
 
     def products(self, verb: str, named: dict[str, Any]) -> int:
         """Return how many numbers a call computes with, about."""
         if verb == "choose":
             return self._products_of_choice(named)
         if self.kind == "Learner":
-            return int(self.state._dim)
+            return int(self.model._dim)
         if verb == "predict" and self.kind != "Knobs":
-            return len(named["features"]) + self._interactions
+            return len(named["row"]) + self._interactions
         return 1
 
     def _products_of_choice(self, named: dict[str, Any]) -> int:
@@ -111,7 +110,7 @@ class Served:
 
         Features that share a coordinate count more, as each looks at those before it.
         """
-        settings = self.state._settings
+        settings = self.model._settings
         actions = settings.actions if named.get("actions") is None else named["actions"]
         context, crossing = named.get("context") or {}, settings.crossing
         if isinstance(crossing, str):
@@ -122,7 +121,7 @@ class Served:
             sizes = Counter(1 + len(features or ()) for features in actions.values())
         else:
             sizes = Counter({1: len(actions or ())})
-        coordinates = 1 << self.state.model.settings.bits
+        coordinates = 1 << self.model.model.settings.bits
         total = 0
         for size, count in sizes.items():
             own = (1 + crossed) * size
@@ -139,21 +138,21 @@ class Served:
 
     def watched(self, event: Any, answer: Any, now: float) -> None:
         """Watch an event that was committed."""
-        when = told(self.kind, event, now)
+        when = told(event, now)
         if event[0] == events.PREDICT:
             self.watch.ask(answer[0], now, when)
             self._asked = event if self.kind == "Chooser" else None
-            key = key_of(self.kind, event)
+            key = events.key_of(event)
             if key is not None:
                 self._answered.name(answer[0], key)
                 self._tidy()
         else:
             asked = self.watch.hear(event, answer is not False, now, when)
             if self._constant is not None and event[0] == events.OBSERVE and answer is not False:
-                weight = event[5] if len(event) > 5 else 1.0  # nulls at the end are left out
+                weight = event[4] if len(event) > 4 else 1.0  # nulls at the end are left out
                 self._constant.hear(event[2], weight, asked, now)
             if event[0] in _CLOSING:
-                self._answered.forget(event[1])
+                self._answered.forget(events.ticket_of(event))
 
     def _tidy(self) -> None:
         """Forget keys that the model has forgotten, unless another thread uses it just now."""
@@ -304,7 +303,7 @@ class Served:
             inner = self.stored.read(lambda model: model.model.report().to_dict())
         is_learned = (
             self.kind != "Learner"
-            and getattr(clocked(self.state).settings, "late", "drop") == "learn"
+            and getattr(clocked(self.model).settings, "late", "drop") == "learn"
         )
         return self.watch.late if is_learned else int(inner.get("late", self.watch.late))
 
@@ -312,7 +311,7 @@ class Served:
         """Return what a chooser would draw from now, in the context that came last."""
         if self._asked is None:
             return None
-        _, context, *_, menu, _, _ = events.padded(self._asked, 10)
+        context, menu = self._asked[1], self._asked[6] if len(self._asked) > 6 else None
         if self.products("choose", {"context": context, "actions": menu}) > LONG:
             return None  # it would take longer than a look should
         stored: Any = self.stored
@@ -351,62 +350,34 @@ class Served:
         """Find in the log when the newest tickets were asked for and answered, by which keys."""
         asked: list[Moment] = []
         answers: list[tuple[events.Event, Moment]] = []
-        named: list[_Named] = []
+        answered = self._answered
         rounds, tail = self.stored.tail(_TAIL)
-        are_told = True
-        for event, written in tail:
-            named.append(_named(self.kind, event))
-            moment = Moment(written, told(self.kind, event, written))
+        newest = list(tail)
+        ticket = rounds - sum(event[0] == events.PREDICT for event, _ in newest)
+        for event, written in newest:
+            moment, key = Moment(written, told(event, written)), events.key_of(event)
             if event[0] == events.PREDICT:
                 asked.append(moment)
                 self._asked = event if self.kind == "Chooser" else None
-            elif event[0] == events.PREDICT_MANY:
-                are_told = False  # whose tickets are not among these
-            elif event[0] in ANSWERS:
-                answers.append((event, moment))
-        self._note_keys(rounds - sum(count for count, _, _ in named), named)
-        if are_told:
-            self.watch.remember(rounds - len(asked), asked, answers)
-
-    def _note_keys(self, ticket: int, named: Iterable[_Named]) -> None:
-        """Note what events of the log say of keys; the first asked for is this ticket."""
-        answered = self._answered
-        for asked, closed, keys in named:
-            for number, key in enumerate(keys if asked else (), ticket):
                 if key is not None:
                     answered.open(key)
-                    answered.name(number, key)
-            ticket += asked
-            for each in closed:
-                answered.close_ticket(each)
-                answered.forget(each)
-            for key in keys if closed else ():
+                    answered.name(ticket, key)
+                ticket += 1
+                continue
+            if event[0] in ANSWERS:
+                answers.append((event, moment))
+            if event[0] in _CLOSING:
+                answered.close_ticket(events.ticket_of(event))
+                answered.forget(events.ticket_of(event))
                 if key is not None:
                     answered.close(key)
         answered.tidy()
-
-
-_Named = tuple[int, tuple[int, ...], Sequence[Key | None]]
-"""Of an event: how many tickets it asked for, which ones it closed, and the keys that they have."""
-
-
-def _named(kind: str, event: events.Event) -> _Named:
-    """Return what an event of the log says of keys."""
-    asked = rows_in(event) if event[0] in (events.PREDICT, events.PREDICT_MANY) else 0
-    closed: tuple[int, ...] = (event[1],) if event[0] in _CLOSING else ()
-    if event[0] == events.OBSERVE_MANY:
-        closed = tuple(events.ints_in(event[1]).tolist())
-    return asked, closed, keys_of(kind, event)
-
-
-def _holder(stored: StoredModel) -> Any:
-    """Return what has the tickets and the keys of a model."""
-    return stored.state.model if stored.kind == "Intervals" else stored.state
+        self.watch.remember(rounds - len(asked), asked, answers)
 
 
 def _given(stored: StoredModel) -> Iterable[tuple[Key, int]]:
     """Return the keys that a model knows, and their tickets."""
-    keys = _holder(stored)._keys
+    keys = stored.in_memory._keys
     return () if keys is None else keys.items()
 
 
@@ -415,16 +386,16 @@ def _constant(stored: StoredModel) -> Constant | None:
 
     It has to have heard what the model has heard: of a model that learned elsewhere there is none.
     """
-    if stored.kind != "LinearModel" or stored.state.settings.silence is not None:
+    if stored.kind != "LinearModel" or stored.in_memory.settings.silence is not None:
         return None
-    return Constant(stored.state.settings, stored.state.losses)
+    return Constant(stored.in_memory.settings, stored.in_memory.losses)
 
 
 def _interactions(stored: StoredModel) -> int:
     """Return how many interactions a row of a linear model may have."""
     if stored.kind not in ("LinearModel", "Intervals"):
         return 0
-    return sum(map(len, _holder(stored).settings.interactions))
+    return sum(map(len, clocked(stored.in_memory).settings.interactions))
 
 
 def _unit(stored: StoredModel) -> str | None:

@@ -20,7 +20,7 @@ from belated.service import bodies
 from belated.service.limits import Limits
 from belated.service.refusals import Refused
 from belated.spec import JSON_VERSION, Spec, from_json
-from belated.store.stored import clocked
+from belated.store.arguments import clocked
 
 NAME = "[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
 """What the name of a model looks like."""

@@ -25,7 +25,7 @@ _POINTS = 240
 _RECENT = 900  # tickets whose answers are drawn
 _DRAWN = 45
 _OFF = 60.0  # seconds by which times of events may differ from the server's and still be now
-ANSWERS = (of.OBSERVE, of.REVISE, of.ADD)
+ANSWERS = of.ANSWERS
 
 
 class Watch:
@@ -88,12 +88,12 @@ class Watch:
         self.last_answered = now
         self._go_on(now, came)
         self.is_changed = True
-        asked = self._asked.of(event[1])
+        asked = self._asked.of(of.ticket_of(event))
         if asked is None:
             return -math.inf
         heard, when = asked
         self.ages[bisect_left(AGES, max(came - when, 0.0))] += 1
-        self._close(event[1], came)
+        self._close(of.ticket_of(event), came)
         return heard
 
     def _close(self, ticket: int, came: float) -> None:
@@ -170,7 +170,7 @@ class Watch:
                 self.hear(event, True, *moment)
             else:
                 self._go_on(*moment)
-                self._close(event[1], moment.told)
+                self._close(of.ticket_of(event), moment.told)
 
     def about(self, now: float | None = None) -> dict[str, Any]:
         """Return everything as plain data."""

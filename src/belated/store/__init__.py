@@ -21,12 +21,14 @@ from __future__ import annotations
 from belated.errors import SpecError, StoreError
 from belated.files import StrPath
 from belated.store.database import Database
+from belated.store.kinds import (
+    StoredChooser,
+    StoredIntervals,
+    StoredKnobs,
+    StoredLearner,
+    StoredLinear,
+)
 from belated.store.lines import Logged
-from belated.store.of_choosers import StoredChooser
-from belated.store.of_intervals import StoredIntervals
-from belated.store.of_knobs import StoredKnobs
-from belated.store.of_learners import StoredLearner
-from belated.store.of_linear import StoredLinear
 from belated.store.sqlite import SQLite
 from belated.store.store import SNAPSHOT_EVERY, Store
 from belated.store.stored import History, Pending, StoredModel

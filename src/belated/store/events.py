@@ -1,19 +1,21 @@
 """Events as they stand in the log.
 
-An event is a JSON array, ``[verb, ...]``, without the nulls at its end; numbers are written so that
-they read back the same, bit for bit. Vectors are Base64 of little-endian words. A row of the log is
-what one commit wrote of one model: a byte that is the version of all this, four bytes of CRC-32
-over whose it is, where it stands, how many events it has, when it was written, and the text; and
-the text, which is its events with commas between them. A snapshot has such a head as well.
-Nothing in it can run anything when it is read.
+An event is a JSON array, ``[code, *arguments]``, without the nulls at its end. The table of methods
+(``belated.models.methods``) has the codes and the order of arguments. Numbers are written so that
+they read back the same, bit for bit, and vectors are Base64 of little-endian words. A ticket is a
+number, or ``[number, key]`` where it was given by its key.
+
+A row of the log is what one commit wrote of one model: a byte that is the version of all this, four
+bytes of CRC-32 over whose it is, where it stands, how many events it has, when it was written, and
+the text; and the text, which is its events with commas between them. A snapshot has such a head as
+well. Logs of other versions are refused (``StoreDamaged``). Nothing in a log can run anything when
+it is read.
 """
 
 from __future__ import annotations
 
 import binascii
 import json
-import math
-import numbers as abstract
 import struct
 import zlib
 from collections.abc import Callable, Iterable, Mapping
@@ -24,25 +26,29 @@ from numpy.typing import NDArray
 
 from belated.arrays import Floats, Ints
 from belated.errors import BadFeatures, SnapshotError, StoreDamaged
-from belated.keys import Key, check_key
+from belated.keys import Key
 from belated.models.clock import span_of
+from belated.models.methods import METHODS
 from belated.models.moments import time_of
+from belated.scalars import plain
 from belated.store.database import Row, Saved
 
-PREDICT, OBSERVE, REVISE, ADD, CANCEL, TICK, SHOWN, MODE, PREDICT_MANY, OBSERVE_MANY = range(10)
-PLAYED, PAUSE, RESUME, REVERT = range(10, 14)
-"""What an event is; a number never changes its meaning."""
-NAMES = (
-    *("predict", "observe", "revise", "add", "cancel", "tick", "shown", "mode"),
-    *("predict_many", "observe_many", "played", "pause", "resume", "revert"),
-)
-
+PREDICT, OBSERVE, REVISE, ADD, CANCEL, TICK, SHOWN, MODE, PLAYED, PAUSE, REVERT, RESUME = range(12)
+"""The codes of the table of methods."""
 Event = list[Any]
+ANSWERS = (OBSERVE, REVISE, ADD)
+ANSWERING = (*ANSWERS, CANCEL, SHOWN, PLAYED)
+"""What is said of one ticket."""
+TIMED = frozenset(line.code for line in METHODS if "at" in line.arguments)
+NAMES = {
+    line.code: line.name for line in METHODS if line.code is not None and line.name != "choose"
+}
+"""What events are called; what a chooser predicts is a choice."""
 
 LoggedTime = float | str
 """A time in the log: a number, or a date as ISO 8601 text where its kind is news to the model."""
 
-_VERSION = 2
+_VERSION = 3
 _HEAD = struct.Struct("<BI")
 _PLACE = struct.Struct("<qqqd")
 _PLAIN = frozenset({float, int, str, bool, type(None)})
@@ -118,7 +124,8 @@ def _opened(place: tuple[int, int, int, float], sealed: Any) -> bytes | None:
         return None
     if version != _VERSION:
         raise StoreDamaged(
-            f"the log is of version {version}, this version of belated reads {_VERSION}"
+            f"the log is of version {version}, this version of belated reads {_VERSION}: open it "
+            "with the version of belated that wrote it"
         )
     body = bytes(sealed[_HEAD.size :])
     return body if zlib.crc32(body, seed) == check else None
@@ -148,27 +155,20 @@ def plain_dict(features: Mapping[str, Any]) -> dict[str, Any]:
         and _TEXT.issuperset(map(type, features))
     ):
         return features
-    plain: dict[str, Any] = {}
+    found: dict[str, Any] = {}
     for name, value in features.items():
         if not isinstance(name, str):
             raise BadFeatures(f"features: names must be strings, got {name!r}; nothing has changed")
-        plain[str(name)] = _plain(name, value)
-    return plain
+        found[str(name)] = _plain(name, value)
+    return found
 
 
 def _plain(name: str, value: Any) -> float | str | None:
-    if value is None:
-        return None
-    if isinstance(value, str):
-        return str(value)
-    if isinstance(value, abstract.Real | np.bool_):
-        try:
-            return float(value)
-        except OverflowError:
-            raise BadFeatures(f"features: {name!r} is too large, got {value!r}") from None
-    raise BadFeatures(
-        f"features: {name!r} must be a number, a string or None, got {value!r}; nothing has changed"
-    )
+    try:
+        return plain(value)
+    except (TypeError, OverflowError) as error:
+        why = f"is too large, got {value!r}" if isinstance(error, OverflowError) else error
+        raise BadFeatures(f"features: {name!r} {why}; nothing has changed") from None
 
 
 def span_in(deadline: Any, who: str) -> float | None:
@@ -187,12 +187,33 @@ def time_in(at: LoggedTime | None) -> float | None:
     return time_of(at, "the log") if at.__class__ is str else at  # type: ignore[return-value]
 
 
-def named(ticket: int, name: Key | None) -> int | Key:
-    """Undo ``resolved``: return the key that an event was told, or else its ticket."""
-    if name is None:
-        return ticket
-    check_key(name)
-    return name
+# --- Places ---------------------------------------------------------------------------------------
+
+
+def key_of(event: Event) -> Key | None:
+    """Return the key of a prediction or answer; None where it has none.
+
+    >>> key_of([PREDICT, {"x": 1.0}, "visit-81"]), key_of([OBSERVE, [3, "visit-81"], 1.0])
+    ('visit-81', 'visit-81')
+    """
+    if event[0] == PREDICT:
+        return event[2] if len(event) > 2 else None
+    ticket = event[1] if len(event) > 1 else None
+    return ticket[1] if isinstance(ticket, list) and event[0] in ANSWERING else None
+
+
+def ticket_of(event: Event) -> int:
+    """Return the number of the ticket that an answer is for."""
+    ticket = event[1]
+    if isinstance(ticket, list):
+        ticket, _ = ticket
+    return ticket  # type: ignore[no-any-return]
+
+
+def at_of(event: Event) -> LoggedTime | None:
+    """Return the time that an event was given, or None."""
+    place = 1 if event[0] == TICK else 3
+    return event[place] if place < len(event) and event[0] in TIMED else None
 
 
 # --- Vectors --------------------------------------------------------------------------------------
@@ -220,10 +241,3 @@ def floats_in(text: str) -> Floats:
 def ints_in(text: str) -> Ints:
     """Undo ``ints_out``."""
     return np.frombuffer(binascii.a2b_base64(text), "<i8").astype(np.int64)
-
-
-def number_out(number: Any) -> float:
-    """Return a number that a model took, as it is logged."""
-    value = float(number)
-    assert not math.isnan(value)  # a model would have refused it
-    return value

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from belated.errors import SpecError
 from belated.models.chooser import Chooser
@@ -12,55 +10,73 @@ from belated.models.intervals import Intervals
 from belated.models.knobs import Knobs
 from belated.models.learner.learner import Learner
 from belated.models.linear.model import LinearModel
-from belated.store import of_choosers, of_intervals, of_knobs, of_learners, of_linear, stretches
+from belated.store import stretches
+from belated.store.arguments import clocked
 from belated.store.events import Event
-from belated.store.past import Past
-from belated.store.stored import StoredModel
+from belated.store.replay_context import Past, play
+from belated.store.stored import StoredModel, stored_class
+
+if TYPE_CHECKING:  # stored models have the methods of their models
+
+    class StoredLearner(StoredModel, Learner):  # type: ignore[misc]
+        """A ``Learner`` in a store."""
+
+    class StoredLinear(StoredModel, LinearModel):  # type: ignore[misc]
+        """A ``LinearModel`` in a store."""
+
+    class StoredIntervals(StoredModel, Intervals):  # type: ignore[misc]
+        """``Intervals`` in a store."""
+
+    class StoredChooser(StoredModel, Chooser):  # type: ignore[misc]
+        """A ``Chooser`` in a store."""
+
+    class StoredKnobs(StoredModel, Knobs):  # type: ignore[misc]
+        """``Knobs`` in a store."""
+
+else:
+    StoredLearner, StoredLinear = stored_class(Learner), stored_class(LinearModel)
+    StoredIntervals, StoredChooser = stored_class(Intervals), stored_class(Chooser)
+    StoredKnobs = stored_class(Knobs)
 
 
-@dataclass(frozen=True)
 class Kind:
     """How models of one class are restored, used and rebuilt."""
 
-    model: type[Any]
-    stored: type[StoredModel]
-    apply: Callable[[Any, Event], None]
-    """Do again what was done."""
-    play: Callable[[Any, Event, Past], None]
-    """Let a model with other settings see what was done."""
-    holder: Callable[[Any], tuple[Any, set[int]]]
-    """Return what has the keys of a model, and the tickets that can still be answered."""
-    objects: Callable[[Any], Any] = lambda model: None
-    """Return what a snapshot cannot hold."""
-    apply_all: Callable[[Any, list[Event]], None] | None = None
-    """The same as ``apply`` for many events, and quicker."""
+    def __init__(self, model: type[Any], stored: type[StoredModel]) -> None:
+        self.model, self.stored, self.methods = model, stored, stored.methods
+        self._of_code = {method.code: method for method in self.methods.values()}
+
+    def apply_all(self, model: Any, events: list[Event]) -> None:
+        """Do again what was done, in order."""
+        if self.model is LinearModel:
+            stretches.apply_all(model, events, self.apply)
+            return
+        for event in events:
+            self.apply(model, event)
+
+    def apply(self, model: Any, event: Event) -> None:
+        """Do again what was done."""
+        self._of_code[event[0]].apply(model, event)
+
+    def play(self, model: Any, event: Event, past: Past) -> None:
+        """Let a model with other settings see what was done."""
+        play(self._of_code[event[0]], model, event, past)
 
     def rule(self, model: Any) -> Any:
         """Return the rule of the user's own that a model has, or None."""
-        return self.objects(model) if self.model is Chooser else None
+        return model._decide if self.model is Chooser else None
 
-    def apply_each(self, model: Any, events: list[Event]) -> None:
-        """Do again what was done, in order."""
-        if self.apply_all is not None:
-            self.apply_all(model, events)
-        else:
-            for event in events:
-                self.apply(model, event)
+    def objects(self, model: Any) -> Any:
+        """Return what a snapshot cannot hold."""
+        return model._parts
 
     def restored(self, blob: bytes, objects: Any) -> Any:
         """Return the model that a snapshot holds."""
-        if objects is None:
-            return self.model.restore(blob)
-        if self.model is Chooser:
-            return Chooser.restore(blob, decide=objects)
-        return Learner.restore(blob, objects)
+        return self.model.restore(blob, objects)
 
     def needs_times(self, model: Any) -> bool:
         """Tell whether the deadline of a model is a length of time."""
-        if self.model is Learner:
-            return False
-        timed = model if self.model in (LinearModel, Knobs) else model.model
-        return bool(timed.settings.needs_times)
+        return self.model is not Learner and bool(clocked(model).settings.needs_times)
 
     def needed_times(self, past: Past) -> bool:
         """Tell whether the deadline of the model whose events are seen was a length of time."""
@@ -68,62 +84,34 @@ class Kind:
             return False
         return self.needs_times(past.before(self.model.restore))
 
-    def rounds(self, model: Any) -> int:
-        """Return how many predictions or choices a model has made."""
-        return int(model.model.rounds if self.model is Intervals else model.rounds)
-
     def unname(self, model: Any, past: Past) -> None:
         """Take the keys away that a model has while it plays; they are given back at the end."""
-        holder, _ = self.holder(model)
-        past.keys = dict(holder._keys.items())
-        holder._keys.replace(())
+        keys = model._keys
+        past.keys = dict(keys.items())
+        keys.replace(())
 
     def name_all(self, model: Any, past: Past) -> None:
         """Give the keys of old events to the tickets that can still be answered."""
-        holder, alive = self.holder(model)
+        alive = _answerable(model)
         pairs = ((key, ticket) for key, ticket in past.keys.items() if ticket in alive)
-        holder._keys.replace(pairs)
+        model._keys.replace(pairs)
+
+
+def _answerable(model: Any) -> set[int]:
+    """Return the tickets that can still be answered."""
+    if isinstance(model, Chooser):
+        return set(model._choices.open)
+    if isinstance(model, Knobs):
+        return set(model._tuner.tickets.answerable())
+    return model._answerable() if isinstance(model, Learner) else clocked(model).answerable()
 
 
 KINDS = {
-    "Chooser": Kind(
-        Chooser,
-        of_choosers.StoredChooser,
-        of_choosers.apply,
-        of_choosers.play,
-        lambda model: (model, set(model._choices.open)),
-        lambda model: model._decide,
-    ),
-    "Intervals": Kind(
-        Intervals,
-        of_intervals.StoredIntervals,
-        of_intervals.apply,
-        of_intervals.play,
-        lambda model: (model.model, model.model.answerable()),
-    ),
-    "Knobs": Kind(
-        Knobs,
-        of_knobs.StoredKnobs,
-        of_knobs.apply,
-        of_knobs.play,
-        lambda model: (model, model._tuner.tickets.answerable()),
-    ),
-    "Learner": Kind(
-        Learner,
-        of_learners.StoredLearner,
-        of_learners.apply,
-        of_learners.play,
-        lambda model: (model, model._answerable()),
-        lambda model: model.spec if model._has_user_parts else None,
-    ),
-    "LinearModel": Kind(
-        LinearModel,
-        of_linear.StoredLinear,
-        of_linear.apply,
-        of_linear.play,
-        lambda model: (model, model.answerable()),
-        apply_all=stretches.apply_all,
-    ),
+    "Chooser": Kind(Chooser, StoredChooser),
+    "Intervals": Kind(Intervals, StoredIntervals),
+    "Knobs": Kind(Knobs, StoredKnobs),
+    "Learner": Kind(Learner, StoredLearner),
+    "LinearModel": Kind(LinearModel, StoredLinear),
 }
 
 

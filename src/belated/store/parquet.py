@@ -11,7 +11,7 @@ import json
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import count, groupby
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,6 @@ from belated.store.database import Described, Era, Row, Saved, Source
 from belated.store.events import (
     NAMES,
     PREDICT,
-    PREDICT_MANY,
     decoded,
     encoded,
     new_row,
@@ -31,12 +30,12 @@ from belated.store.events import (
     sealed_snapshot,
 )
 from belated.store.kinds import KINDS
-from belated.store.lines import Logged, LogLines, done, lines_of, predicted, rows_in
+from belated.store.lines import Logged, LogLines, line_of
 from belated.store.recovery import chunks, opened
 from belated.store.tables import LARGEST
 
 _ABOUT, _NOTE = b"belated.store", b"belated.note"
-_VERSION = 1
+_VERSION = 2
 ENDINGS = ("", ".parquet", ".pq")
 """How the name of an exported log may end."""
 
@@ -90,7 +89,7 @@ def export(
         ],
         metadata={_ABOUT: _described(database, about), _NOTE: note},
     )
-    count, ticket = 0, KINDS[about.kind].rounds(start)
+    count, ticket = 0, start.rounds
     with parquet.ParquetWriter(path, schema, compression="zstd") as writer:
         for some in chunks(database, about, about.first):
             table = []
@@ -140,11 +139,9 @@ def _lines(about: Described, row: Row, ticket: int) -> tuple[list[dict[str, Any]
     """Return the lines of a row of the log, and the next ticket after them."""
     found = []
     for place, event in enumerate(decoded([opened(about, row)])):
-        line = done(event)
+        line = line_of(event)
         if event[0] == PREDICT:
-            line = predicted(about.kind, event)._replace(ticket=ticket)
-        if event[0] in (PREDICT, PREDICT_MANY):
-            ticket += rows_in(event)
+            line, ticket = line._replace(ticket=ticket), ticket + 1
         found.append(
             {
                 "number": row.first + place,
@@ -184,30 +181,20 @@ def exported(path: StrPath) -> LogLines | None:
     try:
         kind, spec = about["kind"], _blob(about["spec"])
         eras = [_blob(spec) for _, spec in about["eras"]]
-        base = None if about["base"] is None else _blob(about["base"])
-        if kind not in KINDS:
-            raise ValueError("another kind of model")
+        if kind not in KINDS or (about["base"] and not _blob(about["base"])):
+            raise ValueError("another kind of model, or a base that is none")
     except (KeyError, TypeError, ValueError) as error:
         raise StoreError(f"{path} is no log that a store has exported ({error})") from error
-    return LogLines(_exported(parquet, path, kind, base), kind, spec, eras)
+    return LogLines(_exported(parquet, path), kind, spec, eras)
 
 
-def _exported(parquet: Any, path: StrPath, kind: str, base: bytes | None) -> Iterator[Logged]:
-    after: int | None = 0 if base is None else None  # the next ticket, where that is known
+def _exported(parquet: Any, path: StrPath) -> Iterator[Logged]:
     try:
         table = parquet.read_table(path, columns=["number", "written", "ticket", "event"])
         for number, written, ticket, text in zip(
             *(column.to_pylist() for column in table.columns), strict=True
         ):
-            event = json.loads(text)
-            if event[0] == PREDICT:
-                after = ticket
-            elif event[0] == PREDICT_MANY and after is None:
-                after = KINDS[kind].rounds(KINDS[kind].restored(base or b"", None))
-            for line in lines_of(kind, event, count(after or 0)):
-                yield line._replace(number=number, written=written)
-            if event[0] in (PREDICT, PREDICT_MANY):
-                after = (after or 0) + rows_in(event)
+            yield line_of(json.loads(text))._replace(number=number, written=written, ticket=ticket)
     except (LookupError, OSError, RecursionError, TypeError, ValueError) as error:
         raise StoreError(f"{path} is no log that a store has exported ({error})") from error
 
@@ -263,7 +250,8 @@ def _event(text: str) -> str:
     event = json.loads(text)
     if not isinstance(event, list) or not event:
         raise ValueError("what is no event")
-    _whole(event[0], 0, len(NAMES) - 1)
+    if event[0] not in NAMES:
+        raise ValueError(f"{event[0]!r} is no event")
     return encoded(event)
 
 

@@ -12,7 +12,7 @@ from belated.errors import BelatedError, SnapshotError, StoreDamaged, StoreError
 from belated.store.database import Described, Era, Readable, Row, Source
 from belated.store.events import Event, decoded, opened_row, opened_snapshot
 from belated.store.kinds import KINDS, Kind
-from belated.store.past import Past
+from belated.store.replay_context import Past
 
 _CHUNK = 20_000  # events that are decoded at once
 # What a model says of an event, also a hostile one. All else comes from elsewhere, such as a time
@@ -116,7 +116,7 @@ def _applied(
             raise StoreDamaged(f"{about.name!r}: rows of the log have other events than they say")
         wanted = events[length - start : None if until is None else max(until - start, 0)]
         try:
-            kind.apply_each(model, wanted)
+            kind.apply_all(model, wanted)
         except _REFUSALS as error:
             raise StoreDamaged(
                 f"{about.name!r}: an event of the log, from {length} on, is refused ({error}); was "

@@ -36,7 +36,7 @@ from belated.store.faults import is_fault
 from belated.store.tables import ADD_ROW, TABLES, Execute, Tables
 
 _APPLICATION = 0x62656C61  # "bela"
-_VERSION = 2
+_VERSION = 3
 _FEW = 64  # commits, after which the write-ahead log is made longer
 _SHARE = 0.1  # of what is free on the disk, that it may take
 _PAGES, _PAGE, _HEAD = 1010, 4096 + 24, 32  # that it has when SQLite carries it over, or some more
@@ -58,6 +58,7 @@ class SQLite(Tables):
         self._log = f"{self.path}-wal"
         self._files: dict[str, _File] = {}  # the files that are open, by their paths
         self._size = 0  # of the database when it was last checked
+        self._name = str(self.path)
         self._lock: int | None = _locked(self.path)
         _HERE.add(self)
         try:
@@ -109,7 +110,7 @@ class SQLite(Tables):
                 raise StoreUnavailable(f"{path}: {error.strerror}; {_PUT_BACK}") from error
             if (found.st_dev, found.st_ino) != opened:
                 raise StoreUnavailable(f"{path} was replaced by another file; {_PUT_BACK}")
-            if path == str(self.path):  # the database is never vacuumed, so it never shrinks
+            if path == self._name:  # the database is never vacuumed, so it never shrinks
                 if found.st_size < self._size:
                     raise StoreUnavailable(f"{path} was truncated; {_PUT_BACK}")
                 self._size = found.st_size

@@ -31,13 +31,16 @@ from belated.store.database import Database, Described, Era, Note, Row, Saved
 from belated.store.entry import Entry, check_rule
 from belated.store.events import Event, decoded, new_row
 from belated.store.in_turns import InTurns
-from belated.store.kinds import KINDS, kind_of
+from belated.store.kinds import (
+    KINDS,
+    StoredChooser,
+    StoredIntervals,
+    StoredKnobs,
+    StoredLearner,
+    StoredLinear,
+    kind_of,
+)
 from belated.store.lines import LogLines, lines
-from belated.store.of_choosers import StoredChooser
-from belated.store.of_intervals import StoredIntervals
-from belated.store.of_knobs import StoredKnobs
-from belated.store.of_learners import StoredLearner
-from belated.store.of_linear import StoredLinear
 from belated.store.recovery import Rebuilt, begun, opened, recovered
 from belated.store.settings import with_settings
 from belated.store.writer import Writer
@@ -283,16 +286,23 @@ class Store:
     def _look_around(self) -> None:
         """See which models there are now."""
         with self.writer.turn:
-            numbers = self._database.numbers()
-            for name, known in list(self._known.items()):
-                if numbers.get(name) != known.number:
-                    self._forget(name)
-            for name in numbers.keys() - self._known.keys():
-                about = self._database.described(numbers[name])
-                if about is not None:
-                    if about.kind not in KINDS:
-                        raise StoreDamaged(f"{name!r} is a {about.kind}, which no store holds")
-                    self._known[name] = about
+            self._reconcile(self._database.numbers())
+
+    def _reconcile(self, numbers: Mapping[str, int]) -> None:
+        """Forget models that are not there any more, and read about new ones.
+
+        A function of its own: a signal that comes when Python 3.13.0 repeats a loop is raised
+        outside of the ``with`` around it, which then keeps the lock.
+        """
+        for name, known in list(self._known.items()):
+            if numbers.get(name) != known.number:
+                self._forget(name)
+        for name in numbers.keys() - self._known.keys():
+            about = self._database.described(numbers[name])
+            if about is not None:
+                if about.kind not in KINDS:
+                    raise StoreDamaged(f"{name!r} is a {about.kind}, which no store holds")
+                self._known[name] = about
 
     def _forget(self, name: str) -> None:
         """Forget a model that is not there any more."""
@@ -741,13 +751,13 @@ def _check_start(about: Described, spec: Any, model: Any) -> None:
     kind = KINDS[about.kind]
     origin = about.eras[0].spec if about.eras else about.spec
     try:
-        begun = kind.rounds(kind.restored(origin, kind.objects(spec)))
+        begun = kind.restored(origin, kind.objects(spec)).rounds
     except SnapshotError:  # it has Python objects of its own, and so nobody can tell
         return
-    if kind.rounds(model) != begun:
+    if model.rounds != begun:
         raise SpecError(
             f"rebuild: the model {about.name!r} was put in after {begun} predictions, so that its "
-            f"tickets begin there; one that has seen {kind.rounds(model)} has others"
+            f"tickets begin there; one that has seen {model.rounds} has others"
             if begun
             else "rebuild: the log is for a model that has seen nothing, and this one has"
         )

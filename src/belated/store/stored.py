@@ -6,31 +6,33 @@ import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
+from functools import update_wrapper
 from inspect import signature
+from itertools import chain
 from time import time
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
-from belated.errors import BelatedError, NotCommitted, SpecError, StoreWarning
-from belated.keys import Key
+from belated.errors import BadFeatures, BelatedError, NotCommitted, SpecError, StoreWarning
+from belated.frames import Frame, is_frame
 from belated.missing import is_missing
-from belated.models.clock import SINCE_1970, Duration
-from belated.models.knobs import Knobs
-from belated.models.linear.model import LinearModel
+from belated.models.clock import SINCE_1970
+from belated.models.methods import METHODS
 from belated.models.moments import AWARE, NUMBERS, Moment, Time, as_text, read_time
+from belated.models.named import listed_keys, named
+from belated.models.online import is_column
+from belated.store.arguments import LoggedMethod, clocked, logged_methods, played_in, rows_of
 from belated.store.batches import COMMITTED, After, Batch, done
 from belated.store.entry import Entry
-from belated.store.events import CANCEL, Event, LoggedTime, encoded, span_in, time_in
+from belated.store.events import Event, LoggedTime, encoded, span_in, time_in
 from belated.store.queued import Queued
 
 T = TypeVar("T")
-Done = tuple[Any, Event]
-"""The answer of a verb, and the event that is logged."""
 Call = tuple[str, dict[str, Any]]
-"""A verb and its arguments by name."""
+"""A method and its arguments by name."""
 Noted = Callable[[list[Any]], tuple[str, bytes]]
 """What came of calls, to the name and the body of a note."""
-_Wanted = tuple[Callable[..., Done], dict[str, Any]]
+_OF_MODELS = frozenset(line.name for line in METHODS)
+_LEFT_OUT = ("hasher", "model")  # of properties
 
 
 class Pending:
@@ -43,7 +45,7 @@ class Pending:
     __slots__ = ("_writer", "answer", "batch", "events")
 
     def __init__(
-        self, answer: Any, batch: Batch, writer: Any, events: Sequence[Event | None] = ()
+        self, answer: Any, batch: Batch, writer: Any, events: Sequence[list[Event]] = ()
     ) -> None:
         self._writer = writer
         self.answer = answer
@@ -51,7 +53,7 @@ class Pending:
         self.batch = batch
         """What it is committed with: those that have the same one share their fate."""
         self.events = events
-        """What is logged of each call; None where it was refused."""
+        """What is logged of each call; nothing where it was refused."""
 
     def result(self) -> Any:
         """Return the answer once it is committed, or raise ``NotCommitted``."""
@@ -79,14 +81,18 @@ class History(NamedTuple):
 
 
 class StoredModel:
-    """A model of a store: every verb that changes it is committed before it returns.
+    """A model of a store: every method that changes it is committed before it returns.
 
-    Any number of threads may use it. What verbs take, return and refuse is what they do in memory;
-    a refused call leaves nothing in the log. ``NotCommitted`` is raised where the store could not
-    be written: then the call did not happen, and the model goes on from what was committed.
+    Any number of threads may use it. Its methods take, return and refuse what those of the model in
+    memory do; a refused call leaves nothing in the log. ``NotCommitted`` is raised where the store
+    could not be written: then the call did not happen, and the model goes on from what was
+    committed. Where a deadline is a length of time and ``at`` is not given, the time of the system
+    is used, and logged.
     """
 
     __slots__ = ("_entry", "_writer")
+    methods: ClassVar[dict[str, LoggedMethod]] = {}
+    """Those that change the model, by name."""
 
     def __init__(self, entry: Entry) -> None:
         self._entry = entry
@@ -94,32 +100,30 @@ class StoredModel:
 
     # --- Events ---------------------------------------------------------------------------------
 
-    def _done(self, verb: Callable[..., Done], *arguments: Any) -> Any:
-        """Apply a verb, and return its answer once it is committed."""
+    def _done(self, method: LoggedMethod, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """Call a method, and return its answer once it is committed."""
         entry, writer, answer, batch = self._entry, self._writer, None, None
+        arguments = method.bind(given, named)
         is_alone = writer.is_idle
         if not is_alone:  # others are at work, and one does it for all
             entry.store.check_open()
             writer.faults.check()
             # It may be another thread that applies it: none of the user's code, or by mistake.
-            if writer.may_queue and entry.objects is None and not any(map(callable, arguments)):
-                call = Queued(entry, lambda: self._applied(entry.model, verb, arguments, {}))
+            is_ours = entry.objects is None and not any(map(callable, arguments.values()))
+            if writer.may_queue and is_ours:
+                call = Queued(entry, lambda: self._applied(entry.model, method, arguments))
                 writer.do(call)
                 answer, batch = call.result()
         if batch is None:  # it is left to this thread, which may wait for what it needs
-            answer, batch = self._begun(verb, arguments, {}, is_alone)
+            answer, batch = self._begun(method, arguments, is_alone)
         if batch is not COMMITTED:
             writer.settle(batch)
         return answer
 
     def _begun(
-        self,
-        verb: Callable[..., Done],
-        arguments: tuple[Any, ...],
-        named: dict[str, Any],
-        is_alone: bool = False,
+        self, method: LoggedMethod, arguments: dict[str, Any], is_alone: bool = False
     ) -> tuple[Any, Batch]:
-        """Apply a verb under the lock, and add it to the log, so that both have one order.
+        """Call a method under the lock, and add it to the log, so that both have one order.
 
         Where the caller ``is_alone`` it is committed as well.
         """
@@ -127,39 +131,138 @@ class StoredModel:
         entry.store.check_open()  # before the lock, which nobody may give back after a fork
         self._writer.faults.check()
         with entry.lock:
-            return self._applied(entry.ready(), verb, arguments, named, is_alone)
+            return self._applied(entry.ready(), method, arguments, is_alone)
 
     def _applied(
-        self,
-        model: Any,
-        verb: Callable[..., Done],
-        arguments: tuple[Any, ...],
-        named: dict[str, Any],
-        is_alone: bool = False,
+        self, model: Any, method: LoggedMethod, arguments: dict[str, Any], is_alone: bool = False
     ) -> tuple[Any, Batch]:
-        """Apply a verb, and add it to the log; the lock is held."""
+        """Call a method, and add it to the log; the lock is held."""
         entry, writer = self._entry, self._writer
         is_due = entry.length + 1 - entry.saved >= entry.store.snapshot_every
         try:
-            answer, event = verb(self, model, *arguments, **named)
-            text = encoded(event)
-            if is_alone and not is_due:
+            answer, events = self._called(model, method, arguments)
+            if not events:
+                return answer, COMMITTED
+            text = encoded(*events)
+            if is_alone and not is_due and len(events) == 1:
                 batch = writer.put(entry, text)
             else:
-                batch = writer.add(entry, text, 1)
+                batch = writer.add(entry, text, len(events))
         except BelatedError:  # refused: nothing has changed
             raise
-        except TypeError as error:
-            trace = error.__traceback__
-            if trace is None or trace.tb_next is not None:
-                entry.is_stale = True
-            raise  # else it is a wrong call, which does not get as far as the model
         except BaseException:
             entry.is_stale = True  # something came between its state and its log
             raise
-        if is_due:
+        if is_due or entry.length - entry.saved >= entry.store.snapshot_every:
             self._save(model)
         return answer, batch
+
+    def _called(
+        self, model: Any, method: LoggedMethod, arguments: dict[str, Any]
+    ) -> tuple[Any, list[Event]]:
+        """Call a method of a model; return its answer, and the events that are logged.
+
+        ``arguments`` become what the model is given.
+        """
+        if method.line.single:
+            return self._called_many(model, method, arguments)
+        event = self._event(model, method, arguments)
+        answer = method.call(model, arguments)
+        if method.after:
+            self._finish(method, event)
+        if method.played:
+            event[method.played] = played_in(answer)
+        return answer, [event]
+
+    def _called_many(
+        self, model: Any, method: LoggedMethod, arguments: dict[str, Any]
+    ) -> tuple[Any, list[Event]]:
+        """Call a method for many at once, which is logged as one event for each."""
+        single, who = self.methods[method.line.single], method.name
+        frame = self._take_frame(method, arguments)
+        as_frame = arguments.pop("as_frame", False)
+        columns: dict[str, list[Any]] = {}
+        shared: dict[str, Any] = {}
+        for name, given in arguments.items():
+            kind = method.kinds[name]
+            if kind == "row":
+                arguments[name], columns[kind] = rows_of(model, given, who)
+            elif kind == "ticket":
+                heard = named(given, model._keys, who)
+                numbers = heard.tickets.tolist() if heard.names is None else heard.names
+                arguments[name] = columns[kind] = numbers
+            elif given is not None and kind in ("key", "answer", "weight"):
+                if kind == "key":
+                    arguments[name] = columns[kind] = listed_keys(given, who)
+                elif isinstance(given, Iterable):
+                    arguments[name] = columns[kind] = list(given)
+            else:
+                shared[kind] = given
+        size = len(columns["ticket"] if "ticket" in columns else columns["row"])
+        if is_column(shared.get("at")):
+            columns["at"] = model._times_given(who, shared.pop("at"), size)
+        elif method.at:
+            now = self._now(read_time(shared.get("at"), who), who, False)
+            if now is not None:
+                arguments["at"] = shared["at"] = now
+        events, rows = [], []
+        for place in range(size):
+            one = {single.names[kind]: given for kind, given in shared.items()}
+            for kind, column in columns.items():
+                if place < len(column) and kind in single.names:
+                    one[single.names[kind]] = column[place]
+            try:
+                events.append(self._event(model, single, one))
+            except BadFeatures as error:
+                raise BadFeatures(f"{who}: row {place}: {error}") from None
+            rows.append(one.get(single.names.get("row", "")))
+        if "row" in columns and isinstance(arguments[method.names["row"]], list):
+            arguments[method.names["row"]] = rows  # as they will be read
+        answer = method.call(model, arguments)
+        for place, event in enumerate(events):
+            self._finish(single, event)
+            if single.played:
+                event[single.played] = played_in(answer, place)
+        if as_frame:
+            if frame is None:
+                raise BadFeatures(
+                    f"{who}: as_frame=True needs rows in a frame; nothing has changed"
+                )
+            answer = frame.like({"ticket": answer.tickets, "value": answer.values})
+        return answer, events
+
+    def _take_frame(self, method: LoggedMethod, arguments: dict[str, Any]) -> Frame | None:
+        """Replace a frame by its rows as dicts, because the log keeps names; return the frame."""
+        name = method.names.get("row", "")
+        if not is_frame(arguments.get(name)):
+            return None
+        frame = Frame(arguments[name], method.name)
+        for other in ("keys", "at"):
+            if other in arguments:
+                arguments[other] = frame.taken(arguments[other], may_be_time=other == "at")
+        arguments[name] = list(frame.dicts())
+        return frame
+
+    def _event(self, model: Any, method: LoggedMethod, arguments: dict[str, Any]) -> Event:
+        """Return what is logged of a call, before it; ``arguments`` become what will be read."""
+        event: Event = method.blank.copy()
+        for name, place in method.given:
+            if name in arguments:
+                event[place] = arguments[name]
+        for name, place, encode in method.before:
+            if name in arguments:
+                arguments[name], event[place] = encode(model, arguments[name], method.name)
+        if method.at and (
+            self._entry.needs_times or method.is_tick or not method.timed.isdisjoint(arguments)
+        ):
+            self._add_times(method, event, arguments)
+        return event
+
+    def _finish(self, method: LoggedMethod, event: Event) -> None:
+        """Write down arguments that the model has checked."""
+        for place, log in method.after:
+            if event[place] is not None:
+                event[place] = log(event[place])
 
     def _save(self, model: Any) -> None:
         """Add a snapshot to the open batch; the lock is held."""
@@ -175,20 +278,21 @@ class StoredModel:
             entry.is_stale = True
             raise
 
-    def begin(self, verb: str, *arguments: Any, **named: Any) -> Pending:
-        """Apply a verb by its name, and return at once; it counts when it is committed.
+    def begin(self, name: str, *given: Any, **named: Any) -> Pending:
+        """Call a method by its name, and return at once; it counts when it is committed.
 
         For those who must not wait: see ``Pending``.
         """
-        return Pending(*self._begun(self._verb(verb), arguments, named), self._writer)
+        method = self._method(name)
+        return Pending(*self._begun(method, method.bind(given, named)), self._writer)
 
     def many(self, calls: Iterable[Call]) -> list[Any]:
         """Apply many calls in order and commit them together; return what came of each.
 
-        A call is a verb and its arguments by name, such as ``("predict", {"features": {"hour": 7},
-        "key": "a"})`` or ``("observe", {"ticket": "a", "label": 1.0})``. Where a call is refused,
-        its error stands in the place of an answer, and the others go on. Where the commit fails,
-        none of them has happened.
+        A call is a method and its arguments by name, such as ``("predict", {"row": {"hour":
+        7}, "key": "a"})`` or ``("observe", {"ticket": "a", "answer": 1.0})``. Where a call is
+        refused, its error stands in the place of an answer, and the others go on. Where the commit
+        fails, none of them has happened.
         """
         outcomes: list[Any] = self.begin_many(calls).result()
         return outcomes
@@ -201,22 +305,25 @@ class StoredModel:
         commit, and so no note.
         """
         entry, writer = self._entry, self._writer
-        wanted = self._wanted(calls)
+        wanted = [  # the right arguments, before any of them gets to the model
+            (method, method.bind((), dict(named)))
+            for method, named in ((self._method(name), named) for name, named in calls)
+        ]
         entry.store.check_open()
         writer.faults.check()
         with entry.lock:
             model = entry.ready()
             outcomes: list[Any] = []
-            events: list[Event | None] = []
+            events: list[list[Event]] = []
             try:
-                for verb, named in wanted:
+                for method, arguments in wanted:
                     try:
-                        answer, event = verb(self, model, **named)
+                        answer, some = self._called(model, method, arguments)
                     except BelatedError as error:
-                        answer, event = error, None
+                        answer, some = error, []
                     outcomes.append(answer)
-                    events.append(event)
-                happened = [event for event in events if event is not None]
+                    events.append(some)
+                happened = list(chain.from_iterable(events))  # no loop, see ``Store._reconcile``
                 if not happened:
                     return Pending(outcomes, done(), writer, events)
                 notes = () if note is None else (note(outcomes),)
@@ -228,21 +335,11 @@ class StoredModel:
                 self._save(model)
         return Pending(outcomes, batch, writer, events)
 
-    def _wanted(self, calls: Iterable[Call]) -> list[_Wanted]:
-        """Return calls that have the right arguments, before any of them gets to the model."""
-        wanted: list[_Wanted] = []
-        for name, named in calls:
-            verb = self._verb(name)
-            if (verb, *named) not in _right:
-                _check_names(verb, named)
-            wanted.append((verb, named))
-        return wanted
-
-    def _verb(self, name: str) -> Callable[..., Done]:
-        verb = self._verbs.get(name)
-        if verb is None:
-            raise SpecError(f"no such verb, {name!r}; there are: {', '.join(self._verbs)}")
-        return verb
+    def _method(self, name: str) -> LoggedMethod:
+        method = self.methods.get(name)
+        if method is None:
+            raise SpecError(f"no such method, {name!r}; there are: {', '.join(self.methods)}")
+        return method
 
     @contextmanager
     def held(self) -> Iterator[Any]:
@@ -286,7 +383,7 @@ class StoredModel:
         Each event comes with the time when it was written, the oldest first.
         """
         entry, store = self._entry, self._entry.store
-        end, rounds = self.read(lambda model: (entry.length, int(self._holder(model).rounds)))
+        end, rounds = self.read(lambda model: (entry.length, int(model.rounds)))
         return rounds, store.events(entry.about, max(entry.about.first, end - most), end)
 
     def read(self, read: Callable[[Any], T]) -> T:
@@ -310,41 +407,36 @@ class StoredModel:
                 continue
             return found
 
-    def cancel(self, ticket: int | Key) -> None:
-        """Close a ticket of which nothing more will be heard."""
-        self._done(StoredModel._cancel, ticket)
-
-    def _cancel(self, model: Any, ticket: int | Key) -> Done:
-        number, name = resolved(self._holder(model), ticket)
-        model.cancel(ticket)
-        return None, [CANCEL, number, name]
-
-    _verbs: ClassVar[dict[str, Callable[..., Done]]] = {"cancel": _cancel}
-
-    @staticmethod
-    def _holder(model: Any) -> Any:
-        """Return what has the tickets and keys of a model."""
-        return model
-
     # --- The clock ------------------------------------------------------------------------------
 
-    def _now(self, at: Time | None, who: str) -> LoggedTime | None:
+    def _add_times(self, method: LoggedMethod, event: Event, arguments: dict[str, Any]) -> None:
+        """Put the time of an event and the deadline of its ticket where they belong."""
+        at, span, who = arguments.get(method.at), None, method.name
+        if method.deadline:
+            span = arguments.get(method.deadline)
+            span = None if is_missing(span) else span
+        if at is None and span is None and not (self._entry.needs_times or method.is_tick):
+            return
+        now = self._now(read_time(at, who), who, method.is_tick)
+        arguments[method.at] = event[method.places[method.at]] = now
+        if span is not None:
+            seconds, found = time_in(now), span_in(span, who)
+            self._clocked._times.check_unit(math.nan if seconds is None else seconds, span, who)
+            arguments[method.deadline] = event[method.places[method.deadline]] = found
+
+    def _now(self, moment: Moment | None, who: str, is_tick: bool) -> LoggedTime | None:
         """Return the time of an event as it is logged; that of the system where a model needs one.
 
         The time of the system is a date with a time zone, UTC, unless times have been numbers.
         """
-        moment = read_time(at, who)
         if moment is not None:
             return self._told(moment, who)
+        if is_tick:
+            return self._told(Moment(time(), AWARE), who)
         if not self._entry.needs_times:
             return None
         has_numbers = self._clocked._memory.kind_of_times == NUMBERS
         return time() if has_numbers else self._told(Moment(time(), AWARE), who)
-
-    def _tick_at(self, at: Time | None) -> LoggedTime:
-        """Return the time of a tick as it is logged; that of the system where none is given."""
-        moment = read_time(at, "tick")
-        return self._told(Moment(time(), AWARE) if moment is None else moment, "tick")
 
     def _told(self, at: Moment, who: str) -> LoggedTime:
         """Return a time as it is logged; refuse a date that does not go with earlier times.
@@ -359,29 +451,15 @@ class StoredModel:
         is_clear = memory.kind_of_times == at.kind and at >= SINCE_1970
         return float(at) if is_clear else as_text(at)
 
-    def _when(
-        self, at: Time | None, deadline: Duration | None, who: str
-    ) -> tuple[LoggedTime | None, float | None]:
-        """Return the time of a prediction and the deadline of its ticket, as they are logged."""
-        if is_missing(deadline):
-            deadline = None
-        if at is None and deadline is None and not self._entry.needs_times:
-            return None, None
-        now, span = self._now(at, who), span_in(deadline, who)
-        if deadline is not None:
-            seconds = time_in(now)
-            self._clocked._times.check_unit(math.nan if seconds is None else seconds, deadline, who)
-        return now, span
-
     @property
-    def _clocked(self) -> LinearModel | Knobs:
+    def _clocked(self) -> Any:
         """The model that has the clock; the caller has the lock."""
         return clocked(self._entry.model)
 
     # --- State ----------------------------------------------------------------------------------
 
     @property
-    def state(self) -> Any:
+    def in_memory(self) -> Any:
         """The model as it is in memory, for numbers that may be a moment old or never count."""
         return self._entry.model
 
@@ -406,28 +484,6 @@ class StoredModel:
         entry = self._entry
         return self.read(lambda _: History(entry.length, entry.about.first, entry.saved))
 
-    @property
-    def rounds(self) -> int:
-        """Predictions or choices so far; also the next ticket."""
-        return self.read(lambda model: int(self._holder(model).rounds))
-
-    @property
-    def open(self) -> int:
-        """Tickets that still wait for their answer."""
-        return self.read(lambda model: int(self._holder(model).open))
-
-    def ticket(self, name: int | Key) -> int:
-        """Return the ticket that a key stands for; a ticket stands for itself."""
-        return self.read(lambda model: int(self._holder(model).ticket(name)))
-
-    def is_open(self, ticket: int | Key) -> bool:
-        """Tell whether a ticket, or that of a key, still waits for its answer."""
-        return self.read(lambda model: bool(model.is_open(ticket)))
-
-    def snapshot(self, *, secret: bytes | None = None) -> bytes:
-        """Return the whole model as one blob, for ``restore`` of its class in memory."""
-        return self.read(lambda model: bytes(model.snapshot(secret=secret)))
-
     def save(self) -> None:
         """Write a snapshot to the store, so that the next start is quick."""
         self._entry.store.check_open()
@@ -440,36 +496,76 @@ class StoredModel:
         about = self._entry.about
         return f"<{about.kind} {about.name!r} of {self._entry.store!r}>"
 
+    if TYPE_CHECKING:
 
-@cache
-def _names(verb: Callable[..., Done]) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the names of what a verb must be given, and of all that it takes."""
-    given = list(signature(verb).parameters.values())[2:]  # after the stored model and its own
-    needed = (each.name for each in given if each.default is each.empty)
-    return frozenset(needed), frozenset(each.name for each in given)
+        def snapshot(self, secret: bytes | None = None) -> bytes:
+            """Return the whole model as one blob, for ``restore`` of its class in memory."""
+
+        @property
+        def rounds(self) -> int:
+            """Predictions or choices so far; also the next ticket."""
+
+        @property
+        def open(self) -> int:
+            """Tickets that still wait for their answer."""
+
+        def tick(self, at: Time | None = None) -> None:
+            """Let the clock go on, to that of the system if no time is given."""
 
 
-_right: set[tuple[Any, ...]] = set()  # verbs with names that were seen to be right for them
+def stored_class(model: type[Any]) -> type[StoredModel]:
+    """Return the class of stored models of a kind, which has the methods of the kind.
+
+    Those of the table of methods that change models are committed before they return. The others,
+    and properties, are read.
+    """
+    methods = logged_methods(model)
+    found: dict[str, Any] = {"__slots__": (), "methods": methods, "__doc__": _ABOUT.format(model)}
+    for name in dir(model):
+        attribute = getattr(model, name)
+        if name[0] == "_" or hasattr(StoredModel, name):
+            continue
+        if isinstance(attribute, property) and name not in _LEFT_OUT:
+            found[name] = _property(name, attribute, methods.get(name))
+        elif name in _OF_MODELS:
+            found[name] = _method(name, model, methods.get(name))
+    return type(f"Stored{model.__name__.removesuffix('Model')}", (StoredModel,), found)
 
 
-def _check_names(verb: Callable[..., Done], named: dict[str, Any]) -> None:
-    """Refuse a call of the wrong arguments before it, or one before it, gets to the model."""
-    needed, known = _names(verb)
-    if not needed <= named.keys() <= known:
-        raise TypeError(
-            f"{verb.__name__.lstrip('_')} takes {', '.join(known)}; got {', '.join(named)}"
+_ABOUT = "A ``{0.__name__}`` in a store; see ``StoredModel``."
+
+
+def _method(name: str, model: type[Any], method: LoggedMethod | None) -> Any:
+    function = getattr(model, name)
+    if method is not None:
+
+        def call(self: StoredModel, *given: Any, **named: Any) -> Any:
+            return self._done(method, given, named)
+
+        given = list(signature(function).parameters.values())[:1]
+        taken = method.signature.parameters.values()
+        update_wrapper(call, function).__signature__ = signature(function).replace(  # type: ignore[attr-defined]
+            parameters=[*given, *taken]
         )
-    _right.add((verb, *named))
+        return call
+
+    def look(self: StoredModel, *given: Any, **named: Any) -> Any:
+        if name == "page":  # drawn from a copy, so that no other call waits
+            return function(model.restore(self.snapshot()), *given, **named)
+        taken = [list(each) if isinstance(each, Iterator) else each for each in given]
+        return self.read(lambda found: getattr(found, name)(*taken, **named))
+
+    return update_wrapper(look, function)
 
 
-def clocked(model: Any) -> LinearModel | Knobs:
-    """Return the model that has the clock: itself, or the one inside."""
-    found: LinearModel | Knobs = model
-    if not isinstance(model, LinearModel | Knobs):
-        found = model.model
-    return found
+def _property(name: str, attribute: property, method: LoggedMethod | None) -> property:
+    def get(self: StoredModel) -> Any:
+        return self.read(lambda model: getattr(model, name))
 
+    if method is None:
+        return property(get, doc=attribute.__doc__)
 
-def resolved(model: Any, name: Any) -> tuple[int, Any]:
-    """Return the ticket of a name as it is logged, and the name where that is a key."""
-    return model.ticket(name), name if isinstance(name, str) else None
+    def put(self: StoredModel, value: Any) -> None:
+        self._done(method, (value,), {})
+
+    return property(get, put, doc=attribute.__doc__)

@@ -7,18 +7,22 @@ when a stretch ends, and only to those that can still be answered.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from belated.errors import StoreError
 from belated.keys import Key, check_key
 from belated.models.linear.model import LinearModel
+from belated.store.arguments import row_in
 from belated.store.events import OBSERVE, PREDICT, Event, LoggedTime
-from belated.store.of_linear import apply, row_in
 
 _SHORT = 5000  # events for which arrays of the whole stretch are not worth it
 
 
-def apply_all(model: LinearModel, events: list[Event]) -> None:
+def apply_all(
+    model: LinearModel, events: list[Event], apply: Callable[[LinearModel, Event], None]
+) -> None:
     """Do again what was done, event by event or many at a time."""
     begin, keys = 0, _Keys(model)
     while begin < len(events):
@@ -60,8 +64,7 @@ def _end(model: LinearModel, events: list[Event], begin: int) -> int:
 
 def _time(event: Event) -> LoggedTime | None:
     """Return the time of a prediction or a label, or None where it has none."""
-    place = 3 if event[0] == PREDICT else 4
-    return event[place] if len(event) > place else None
+    return event[3] if len(event) > 3 else None
 
 
 def _replay(model: LinearModel, events: list[Event], keys: _Keys) -> None:
@@ -69,19 +72,21 @@ def _replay(model: LinearModel, events: list[Event], keys: _Keys) -> None:
     ticket = model.rounds
     order, rows, tickets, labels, weights = [], [], [], [], []
     for event in events:
-        size = len(event)
         if event[0] == PREDICT:
             order.append(ticket)
             rows.append(event[1])
-            if size > 2:
+            if len(event) > 2:
                 keys.note(ticket, event[2])
             ticket += 1
         else:
-            order.append(~event[1])
-            tickets.append(event[1])
+            number, key = event[1], None
+            if number.__class__ is list:
+                number, key = number
+            order.append(~number)
+            tickets.append(number)
             labels.append(event[2])
-            weights.append(1.0 if size < 6 else event[5])
-            keys.forget(event[3] if size > 3 else None)
+            weights.append(event[4] if len(event) > 4 else 1.0)
+            keys.forget(key)
     times = None
     if _time(events[0]) is not None:
         times = np.array([_time(event) for event in events], dtype=np.float64)

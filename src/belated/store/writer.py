@@ -358,7 +358,7 @@ class Writer:
                 call.run()
                 if call.gate is lead.gate:
                     continue
-                if call.batch is None:
+                if call.batch is None or call.batch.is_done:  # it was refused, or changes nothing
                     open_gate(call.gate)
                 else:
                     call.batch.waiting.append(call.gate)

@@ -54,6 +54,16 @@ def fits(values: Array, dtype: np.dtype[Any]) -> Bools:
         return (values >= -EXACT_IN_FLOAT) & (values <= EXACT_IN_FLOAT)
     if source == "u" and target == "i":
         return values < 2**63
-    if values.dtype != dtype:
-        return cast("Bools", values.astype(dtype).astype(values.dtype) == values)
+    if source == "M" and values.dtype != dtype:
+        return _fits_unit(values, dtype)
     return np.broadcast_to(np.True_, values.shape)
+
+
+def _fits_unit(values: Array, dtype: np.dtype[Any]) -> Bools:
+    """Which datetimes mean exactly the same in another unit; some are out of its range."""
+    finer = np.promote_types(values.dtype, dtype)
+    coarser = dtype if finer == values.dtype else values.dtype
+    most = np.array([2**63 - 1]).view(finer).astype(coarser).view(np.int64)
+    is_inside = np.abs(values.astype(coarser).view(np.int64)) <= most
+    inside = np.where(is_inside, values, np.zeros((), values.dtype))
+    return cast("Bools", is_inside & (inside.astype(dtype).astype(values.dtype) == values))

@@ -18,7 +18,7 @@ import numpy as np
 from belated.arrays import Array, Bools
 from belated.errors import TimelineError
 from belated.missing import is_missing
-from belated.timeline.clock import EXACT_IN_FLOAT, Clock, gaps
+from belated.timeline.clock import EXACT_IN_FLOAT, Clock, fits, gaps
 
 TimesLike: TypeAlias = Any
 """A column of times: numbers or datetimes in a list, NumPy array, pandas or polars Series."""
@@ -51,6 +51,8 @@ def read_column(data: TimesLike, name: str) -> Column:
         return _polars_column(data, name)
     if library == "pandas" and hasattr(data, "dtype"):
         return _pandas_column(data, name)
+    if library == "pyarrow":
+        return _arrow_column(data, name)
     if isinstance(data, np.ma.MaskedArray):
         return _array_column(data.filled(0), name, np.ma.getmaskarray(data))
     if hasattr(data, "__array__"):
@@ -126,6 +128,22 @@ def _polars_column(data: Any, name: str) -> Column:
     return _array_column(values, name, data.is_null().to_numpy(), aware=aware)
 
 
+def _arrow_column(data: Any, name: str) -> Column:
+    """Read a pyarrow Array or ChunkedArray; times with a zone are stored in UTC already."""
+    kind = str(data.type)
+    calendar = kind.startswith(("timestamp", "date"))
+    if not (calendar or kind.startswith(("int", "uint", "float", "double"))):
+        return _listed_column(data.to_pylist(), name)
+    missing = data.is_null().to_numpy(zero_copy_only=False)
+    plain = data.cast("timestamp[s]" if kind == "date32[day]" else data.type)
+    if calendar:
+        unit, zone = getattr(plain.type, "unit", "ms"), getattr(plain.type, "tz", None)
+        counts = plain.cast("int64").fill_null(0).to_numpy(zero_copy_only=False)
+        dates = counts.astype(np.int64).view(f"datetime64[{unit}]")
+        return _array_column(dates, name, missing, aware=zone is not None)
+    return _array_column(plain.fill_null(0).to_numpy(zero_copy_only=False), name, missing)
+
+
 def _listed_column(items: list[Any], name: str) -> Column:
     """Read Python objects: numbers, dates, datetimes, and None in between."""
     missing = np.fromiter(map(_is_gap, items), dtype=np.bool_, count=len(items))
@@ -158,12 +176,15 @@ def _is_aware(items: list[Any], name: str) -> bool:
 def _stamps(items: list[Any], name: str) -> Array:
     """Dates and datetimes as datetime64, in the finest unit among them, in UTC."""
     stamps = [_stamp(item) for item in items]
-    unit = np.result_type(*{stamp.dtype for stamp in stamps})
-    values = np.array([stamp.astype(unit) for stamp in stamps])
-    for row, stamp in enumerate(stamps):
-        if values[row].astype(stamp.dtype) != stamp:
-            raise TimelineError(f"{name} holds {stamp}, which is out of range for {unit}")
-    return values
+    dtypes = {stamp.dtype for stamp in stamps}
+    unit = np.result_type(*dtypes)
+    for dtype in dtypes:
+        some = np.array([stamp for stamp in stamps if stamp.dtype == dtype])
+        exact = fits(some, unit)
+        if not exact.all():
+            first = some[np.argmin(exact)]
+            raise TimelineError(f"{name} holds {first}, which is out of range for {unit}")
+    return np.array([stamp.astype(unit) for stamp in stamps])
 
 
 def _stamp(item: Any) -> np.datetime64:

@@ -28,6 +28,7 @@ import numpy.typing as npt
 
 from belated.arrays import Array, Bools, Floats, Ints
 from belated.errors import TimelineError
+from belated.tables import as_html
 from belated.timeline.columns import TimesLike
 from belated.timeline.sweep import (
     Arrivals,
@@ -378,8 +379,7 @@ class Timeline:
 
     def _repr_html_(self) -> str:
         """Return the summary as a table, for notebooks."""
-        lines = (f"<tr><th>{name}</th><td>{text}</td></tr>" for name, text in self._facts())
-        return f"<table><caption>Timeline</caption>{''.join(lines)}</table>"
+        return as_html("Timeline", self._facts())
 
 
 def _checked_delays(delays: npt.ArrayLike) -> Ints:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 from belated.core import decisions as core_decisions
-from belated.core.decisions import Choice, Option
+from belated.core.decisions import Choice, Option, Picks
 from belated.core.user_parts import UserRule
 from belated.errors import BadFeatures, BadFeedback, SpecError
 from belated.explore import Exploration, GapWeighted
-from belated.files import StrPath, write_whole
 from belated.keys import Key
-from belated.models.chooser import snapshot
 from belated.models.chooser.actions import Actions, refusal
 from belated.models.chooser.report import ChooserReport, report_of
 from belated.models.chooser.settings import (
@@ -27,18 +23,19 @@ from belated.models.chooser.settings import (
     rule_of,
 )
 from belated.models.clock import Duration
-from belated.models.extras import extras_of
 from belated.models.linear.features import Features
 from belated.models.linear.losses import LOSSES
 from belated.models.linear.model import LinearModel
 from belated.models.linear.settings import Late, Wait
 from belated.models.moments import Time
+from belated.models.online import Model
+from belated.models.snapshots import Contents, inner_models
 from belated.validation import checked_seed
 
-__all__ = ["Choice", "Chooser", "Option"]
+__all__ = ["Choice", "Chooser", "Option", "Picks"]
 
 
-class Chooser(core_decisions.Chooser):
+class Chooser(Model[float, Settings], core_decisions.Chooser):
     """Chooses among actions and learns from rewards that come late, in any order, or never.
 
     ``actions`` is a list of names, or a dict of names and features; every call may bring its own.
@@ -71,6 +68,8 @@ class Chooser(core_decisions.Chooser):
     """
 
     __slots__ = ("__dict__", "__weakref__", "_decide")
+
+    _kind_name = "Chooser"
 
     def __init__(
         self,
@@ -106,9 +105,9 @@ class Chooser(core_decisions.Chooser):
             wait=wait,
             max_open=max_open,
         )
-        self._connect(settings, model, checked_mode(mode), decide)
+        self._join(settings, model, checked_mode(mode), decide)
 
-    def _connect(self, settings: Settings, model: LinearModel, mode: Mode, decide: Any) -> None:
+    def _join(self, settings: Settings, model: LinearModel, mode: Mode, decide: Any) -> None:
         """Take settings and a model, having made no choices."""
         check_model(model)
         if decide is not None and not callable(decide):
@@ -116,6 +115,11 @@ class Chooser(core_decisions.Chooser):
         self._decide: Decide | None = decide
         rule = rule_of(settings.explore) if decide is None else UserRule(decide)
         self._begin(settings, model, rule, mode)
+        self._times = model._times
+
+    def _take(self, settings: Settings, like: Any = None) -> None:
+        """Take settings and a fresh model."""
+        self._join(settings, like.model.fresh(), like.mode, like._decide)
 
     if TYPE_CHECKING:  # what the core has
 
@@ -149,50 +153,29 @@ class Chooser(core_decisions.Chooser):
             self, context: Features | None = None, actions: Actions | None = None
         ) -> list[Option]: ...
 
+        def choose_many(
+            self,
+            contexts: Iterable[Features | None] | int,
+            actions: Actions | None = None,
+            *,
+            keys: Any = None,
+            at: Any = None,
+            deadline: Duration | None = None,
+        ) -> Picks: ...
+
+        def peek_many(
+            self, contexts: Iterable[Features | None], actions: Actions | None = None
+        ) -> list[list[Option]]: ...
+
         def shown(self, ticket: int | Key, *, at: Time | None = None) -> None: ...
 
-        def observe(self, ticket: int | Key, reward: float, *, at: Time | None = None) -> bool: ...
-
-        def revise(self, ticket: int | Key, reward: float, *, at: Time | None = None) -> bool: ...
-
-        def add(self, ticket: int | Key, amount: float, *, at: Time | None = None) -> bool: ...
-
-        def cancel(self, ticket: int | Key) -> None: ...
-
-        def tick(self, at: Time) -> None: ...
-
         def choice(self, ticket: int | Key) -> Choice: ...
-
-        def ticket(self, name: int | Key) -> int: ...
-
-        def is_open(self, ticket: int | Key) -> bool: ...
-
-    _keys: Any = property(lambda self: self._names)
-    """Keys of tickets."""
-
-    def fresh(self, seed: int | None = None) -> Self:
-        """Return a chooser with the same settings that has seen nothing; with another seed maybe.
-
-        >>> Chooser(["a", "b"]).fresh(seed=7).rounds
-        0
-        """
-        settings: Settings = self._settings
-        if seed is not None:
-            settings = replace(settings, seed=checked_seed(seed, "fresh"))
-        chooser = type(self).__new__(type(self))
-        chooser._connect(settings, self.model.fresh(), self.mode, self._decide)
-        return chooser
 
     @property
     def model(self) -> LinearModel:
         """The model that predicts rewards."""
         model: LinearModel = self._model
         return model
-
-    @property
-    def rounds(self) -> int:
-        """Choices so far; also the next ticket."""
-        return int(self._choices.rounds)
 
     @property
     def open(self) -> int:
@@ -227,49 +210,29 @@ class Chooser(core_decisions.Chooser):
         """Return counts, what exploring takes, and the comparison with the baseline."""
         return report_of(self)
 
-    def snapshot(self, *, secret: bytes | None = None) -> bytes:
-        """Return all of it, the model included, as one blob; a rule of your own is not in it.
+    def _contents(self) -> Contents:
+        model = self.model._contents()  # the first, as it takes back what is there for a time
+        state, keys = self._state_now()
+        names = state.pop("actions")
+        about = {
+            "settings": self.settings.to_dict(),
+            "mode": self.mode,
+            "bytes": 0,
+            "actions": names,
+        }
+        return Contents(about, state, keys, {"model": ("LinearModel", model)})
 
-        With a ``secret``, only those who know it can write or change one unseen.
-        """
-        return snapshot.pack(self, secret)
+    def _read(self, about: dict[str, Any], arrays: dict[str, Any], parts: Any) -> dict[str, Any]:
+        (model,) = inner_models(about, arrays, ("model",), LinearModel)
+        given = dict(about["settings"])
+        given["explore"] = Exploration.from_json(given["explore"])
+        self._join(checked(**given), model, checked_mode(about["mode"]), parts)
+        return {"actions": about["actions"]}
 
-    @classmethod
-    def restore(
-        cls, blob: bytes, *, secret: bytes | None = None, decide: Decide | None = None
-    ) -> Self:
-        """Return what a snapshot holds; it goes on as if nothing had happened.
+    @property
+    def _parts(self) -> Decide | None:
+        """The rule of a user."""
+        return self._decide
 
-        ``secret`` is the one that ``snapshot`` was given, ``decide`` the rule of your own, if there
-        was one. Raises ``SnapshotError``.
-        """
-        chooser = cls.__new__(cls)
-        snapshot.unpack(chooser, blob, secret, decide)
-        return chooser
-
-    def save(self, path: StrPath, *, secret: bytes | None = None) -> None:
-        """Write a snapshot to a file as a whole, or leave the file as it was."""
-        write_whole(path, self.snapshot(secret=secret))
-
-    @classmethod
-    def load(
-        cls, path: StrPath, *, secret: bytes | None = None, decide: Decide | None = None
-    ) -> Self:
-        """Return what a file holds; what ``LinearModel.load`` says of later tickets holds here."""
-        return cls.restore(Path(path).read_bytes(), secret=secret, decide=decide)
-
-    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...], Any]:
-        """Pickle and copy by snapshot, and what subclasses add."""
-        return (
-            _restored,
-            (type(self), self.snapshot(), self._decide),
-            extras_of(self, Chooser),
-        )
-
-    def __repr__(self) -> str:
-        """Return what this is and where it stands."""
-        return f"<Chooser, {self._settings.explore!r}: {self.rounds} choices, {self.open} open>"
-
-
-def _restored(kind: type[Chooser], blob: bytes, decide: Decide | None) -> Chooser:
-    return kind.restore(blob, decide=decide)
+    def _title(self) -> str:
+        return f"Chooser, {self.settings.explore!r}"

@@ -7,7 +7,9 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from belated.arrays import add_in_order
 from belated.models.linear.report import LinearReport
+from belated.tables import Row, Table
 
 if TYPE_CHECKING:
     from belated.models.chooser.chooser import Chooser
@@ -28,8 +30,8 @@ class ActionReport:
     mean_reward: float | None
 
 
-@dataclass(frozen=True)
-class ChooserReport:
+@dataclass(frozen=True, repr=False)
+class ChooserReport(Table):
     """Counts so far, what exploring takes, and the comparison with the baseline.
 
     ``explored`` is the share of choices that went to another action than the one that seemed best.
@@ -67,27 +69,24 @@ class ChooserReport:
         """Return the report as JSON."""
         return json.dumps(self.to_dict(), indent=indent)
 
-    def __str__(self) -> str:
-        """Return a table that a person can read."""
-        mean = "none yet" if self.mean_reward is None else f"{self.mean_reward:.4g}"
-        lines = [
-            f"choices       {self.rounds:>10,}   {self.mode}",
-            f"answered      {self.answered:>10,}   open {self.open:,}{self._never_shown}",
-            f"mean reward   {mean:>10}   {self._over}",
-            f"exploring     {self.explored:>10.1%}   of the choices",
+    def rows(self) -> list[Row]:
+        """Return what a person reads."""
+        rows: list[Row] = [
+            ("choices", f"{self.rounds:,}", self.mode),
+            ("answered", f"{self.answered:,}", f"open {self.open:,}{self._never_shown}"),
+            ("mean reward", _shown(self.mean_reward), self._over),
+            ("exploring", f"{self.explored:.1%}", "of the choices"),
         ]
         if self.agreement is not None and self.gain is not None:
-            lines.append(
-                f"baseline      {self.agreement:>10.1%}   agreed; predicted gain {self.gain:+.4g} "
-                "a choice"
-            )
+            gain = f"agreed; predicted gain {self.gain:+.4g} a choice"
+            rows.append(("baseline", f"{self.agreement:.1%}", gain))
         often = sorted(self.actions.items(), key=lambda item: -item[1].chosen)
         for name, action in often[:_SHOWN]:
-            mean = "none yet" if action.mean_reward is None else f"{action.mean_reward:.4g}"
-            lines.append(f"  {name[:24]:<24} {action.chosen:>10,}   mean reward {mean}")
+            mean = f"mean reward {_shown(action.mean_reward)}"
+            rows.append((f"  {name[:24]}", f"{action.chosen:,}", mean))
         if len(often) > _SHOWN:
-            lines.append(f"  and {len(often) - _SHOWN:,} more")
-        return "\n".join(lines)
+            rows.append((f"  and {len(often) - _SHOWN:,} more", "", ""))
+        return rows
 
     @property
     def _never_shown(self) -> str:
@@ -105,6 +104,10 @@ class ChooserReport:
         return f"over all {shown:,}, with {silent}"
 
 
+def _shown(mean: float | None) -> str:
+    return "none yet" if mean is None else f"{mean:.4g}"
+
+
 def report_of(chooser: Chooser) -> ChooserReport:
     """Read the report off the counts."""
     counted, silence = chooser._choices, chooser.model.settings.silence
@@ -114,7 +117,7 @@ def report_of(chooser: Chooser) -> ChooserReport:
         actions[name] = ActionReport(counts.chosen, counts.answered, mean)
     shown = sum(counts.chosen for counts in by_name.values())
     answered = sum(counts.answered for counts in by_name.values())
-    total = sum(counts.total for counts in by_name.values())
+    total = add_in_order(counts.total for counts in by_name.values())
     return ChooserReport(
         rounds=rounds,
         answered=answered,

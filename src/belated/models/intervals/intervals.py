@@ -3,31 +3,43 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from belated.core import intervals as core_intervals
-from belated.core.intervals import Coverage, Interval, Range
+from belated.core.component import demand
+from belated.core.intervals import Bands, Coverage, Interval, Range, Ranges
 from belated.errors import SpecError
-from belated.files import StrPath, write_whole
-from belated.keys import Key
 from belated.limits import HUGE_LABEL
-from belated.models.extras import extras_of
-from belated.models.intervals import snapshot
 from belated.models.intervals.report import IntervalsReport, report_of
 from belated.models.linear.explain import Explanation
 from belated.models.linear.features import Features
-from belated.models.linear.given import Row
+from belated.models.linear.given import Many, Row
 from belated.models.linear.losses import LOSSES
 from belated.models.linear.model import LinearModel
-from belated.models.linear.settings import Settings
-from belated.models.moments import Time
+from belated.models.linear.settings import Settings as LinearSettings
+from belated.models.online import RowModel
+from belated.models.snapshots import Contents, inner_models
 
-__all__ = ["Interval", "Intervals", "Range"]
+__all__ = ["Bands", "Interval", "Intervals", "Range", "Ranges"]
 
 
-class Intervals(core_intervals.Intervals):
+@dataclass(frozen=True)
+class Settings:
+    """The argument of ``Intervals`` beside the model."""
+
+    coverage: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, ready for JSON."""
+        return {"coverage": self.coverage}
+
+
+class Intervals(
+    RowModel[float, Settings, Row, Many, Interval, Range, Bands, Ranges, Ranges],
+    core_intervals.Intervals,
+):
     """Predictions of a linear model with intervals that cover a share ``coverage`` of the labels.
 
         value - q <= label <= value + q,   q = b + eta D,   D = missed - (1 - coverage) n
@@ -59,47 +71,36 @@ class Intervals(core_intervals.Intervals):
     For one thread at a time: a call while another one is at work raises ``BusyError``.
     """
 
-    __slots__ = ("__dict__", "__weakref__", "_share")
+    __slots__ = ("__dict__", "__weakref__")
+
+    _kind_name = "Intervals"
 
     def __init__(self, model: LinearModel, coverage: float = 0.9) -> None:
         if not isinstance(model, LinearModel):
             raise SpecError(f"Intervals: model must be a LinearModel, got {type(model).__name__}")
-        share = _share(coverage)
+        settings = Settings(_share(coverage))
         check_settings(model.settings)
-        self._join(model, model_of_scores(model.settings, share), share)
+        self._join(settings, model, model_of_scores(model.settings, settings.coverage))
 
-    def _join(self, model: LinearModel, scores: LinearModel, coverage: Any) -> None:
+    def _join(self, settings: Settings, model: LinearModel, scores: LinearModel) -> None:
         """Take two models that belong together."""
-        self._share = _share(coverage)
         check_settings(model.settings)
-        if scores.settings != model_of_scores(model.settings, self._share).settings:
+        if scores.settings != model_of_scores(model.settings, settings.coverage).settings:
             raise SpecError("Intervals: the model of scores belongs to other settings")
         least = LOSSES[model.settings.loss].labels.least
-        self._begin(
-            model,
-            scores,
-            Coverage(1.0 - self._share, least if least > -HUGE_LABEL else -math.inf),
-        )
+        coverage = Coverage(1.0 - settings.coverage, least if least > -HUGE_LABEL else -math.inf)
+        self._begin(settings, model, scores, coverage)
+        self._times = model._times
+
+    def _take(self, settings: Settings, like: Any = None) -> None:
+        """Take settings and fresh models."""
+        self._join(settings, like.model.fresh(), like._score_model.fresh())
 
     if TYPE_CHECKING:  # what the core has
+        _coverage: Any
+        _score_model: LinearModel
 
-        def _begin(self, model: LinearModel, score_model: LinearModel, coverage: Any) -> None: ...
-
-        def ticket(self, name: int | Key) -> int: ...
-
-        def is_open(self, ticket: int | Key) -> bool: ...
-
-        def predict(
-            self, features: Row, *, key: Key | None = None, at: Time | None = None
-        ) -> Interval: ...
-
-        def peek(self, features: Row) -> Range: ...
-
-        def observe(self, ticket: int | Key, label: float, *, at: Time | None = None) -> bool: ...
-
-        def cancel(self, ticket: int | Key) -> None: ...
-
-        def tick(self, at: Time) -> None: ...
+        def _begin(self, settings: Settings, *given: Any) -> None: ...
 
     @property
     def model(self) -> LinearModel:
@@ -110,21 +111,11 @@ class Intervals(core_intervals.Intervals):
     @property
     def coverage(self) -> float:
         """The share of labels that is to be covered."""
-        return self._share
+        return self.settings.coverage
 
-    @property
-    def rounds(self) -> int:
-        """Predictions made so far; also the next ticket."""
-        return self.model.rounds
-
-    @property
-    def open(self) -> int:
-        """Tickets that still wait for their label (those given up on and cancelled ones do not)."""
-        return self.model.open
-
-    def explain(self, features: Features) -> Explanation:
+    def explain(self, row: Features) -> Explanation:
         """Return what each named feature adds to the value now, as ``LinearModel.explain`` does."""
-        return self.model.explain(features)
+        return self.model.explain(row)
 
     def weights(self, names: Iterable[str | tuple[str, str]]) -> dict[Any, float]:
         """Return the weights of features in the value; see ``LinearModel.weights``."""
@@ -134,49 +125,33 @@ class Intervals(core_intervals.Intervals):
 
     def report(self) -> IntervalsReport:
         """Return the coverage so far, what is guaranteed, the worst stretch and the mean width."""
-        report: IntervalsReport = self.model._alone("report", lambda: report_of(self))
+        report: IntervalsReport = self._alone("report", lambda: report_of(self))
         return report
 
-    def snapshot(self, *, secret: bytes | None = None) -> bytes:
-        """Return all of it, both models included, as one blob.
+    def _contents(self) -> Contents:
+        models = {"model": self._model, "scores": self._score_model}
+        inner = {name: ("LinearModel", model._contents()) for name, model in models.items()}
+        return Contents({"coverage": self.coverage}, self._coverage.state(), {}, inner)
 
-        With a ``secret``, only those who know it can write or change one unseen.
-        """
-        return snapshot.pack(self, secret)
+    def _read(self, about: dict[str, Any], arrays: dict[str, Any], parts: Any) -> dict[str, Any]:
+        models = inner_models(about, arrays, ("model", "scores"), LinearModel)
+        self._join(Settings(_share(about["coverage"])), *models)
+        return {}
 
-    @classmethod
-    def restore(cls, blob: bytes, *, secret: bytes | None = None) -> Self:
-        """Return what a snapshot holds; it goes on as if nothing had happened.
+    def _verify(self, state: dict[str, Any]) -> None:
+        rounds, score_rounds = self.rounds, self._score_model.rounds
+        demand(state["rounds"] <= min(rounds, score_rounds), "counts")
+        demand((state["tickets"] < rounds).all(), "tickets")
+        demand((state["score_tickets"] < score_rounds).all(), "tickets")
 
-        ``secret`` is the one that ``snapshot`` was given. Raises ``SnapshotError``. What
-        ``LinearModel.load`` says of later tickets holds here.
-        """
-        intervals = cls.__new__(cls)
-        snapshot.unpack(blob, secret, intervals)
-        return intervals
+    def _restore_keys(self, about: dict[str, Any]) -> None:
+        """Do nothing: the model has the keys."""
 
-    def save(self, path: StrPath, *, secret: bytes | None = None) -> None:
-        """Write a snapshot to a file as a whole, or leave the file as it was."""
-        write_whole(path, self.snapshot(secret=secret))
-
-    @classmethod
-    def load(cls, path: StrPath, *, secret: bytes | None = None) -> Self:
-        """Return what a file holds; what ``LinearModel.load`` says of later tickets holds here."""
-        return cls.restore(Path(path).read_bytes(), secret=secret)
-
-    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...], Any]:
-        """Pickle and copy by snapshot, and what subclasses add."""
-        return type(self).restore, (self.snapshot(),), extras_of(self, Intervals)
-
-    def __repr__(self) -> str:
-        """Return what this is and where it stands."""
-        return (
-            f"<Intervals, {self.coverage:g} of the labels, {self.model.settings.loss} loss: "
-            f"{self._coverage.rounds} rounds, {self._coverage.threshold.heard} observed>"
-        )
+    def _title(self) -> str:
+        return f"Intervals, {self.coverage:g} of the labels, {self.model.settings.loss} loss"
 
 
-def model_of_scores(settings: Settings, coverage: float) -> LinearModel:
+def model_of_scores(settings: LinearSettings, coverage: float) -> LinearModel:
     """Return the model of scores, which is as patient as the one of labels.
 
     It has no deadlines: tickets that the other has forgotten are taken from it too.
@@ -193,7 +168,7 @@ def model_of_scores(settings: Settings, coverage: float) -> LinearModel:
     )
 
 
-def check_settings(settings: Settings) -> None:
+def check_settings(settings: LinearSettings) -> None:
     """Refuse models whose labels are no numbers, or need not come."""
     if LOSSES[settings.loss].labels.classes is not None:
         able = ", ".join(name for name, loss in LOSSES.items() if loss.labels.classes is None)

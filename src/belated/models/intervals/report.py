@@ -7,14 +7,14 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from belated.core.intervals import LENGTH
+from belated.tables import Row, Table
 
 if TYPE_CHECKING:
     from belated.models.intervals.intervals import Intervals
 
 
-@dataclass(frozen=True)
-class IntervalsReport:
+@dataclass(frozen=True, repr=False)
+class IntervalsReport(Table):
     """How many labels the intervals covered so far, and how many they had to cover.
 
     ``observed`` counts the labels that have come, also those that the model dropped, and ``late``
@@ -22,11 +22,10 @@ class IntervalsReport:
     tickets whose label may still come, ``closed`` those whose label will not be heard: where the
     model has a deadline, all that are past it, until a label comes all the same. ``unbounded`` are
     the observed ones whose interval was issued before the first label, and so had no ends: they say
-    nothing, and are left out of ``missed``, ``coverage``, ``worst_window`` and ``half_width``.
+    nothing, and are left out of ``missed``, ``coverage`` and ``half_width``.
     ``guaranteed`` and ``at_most`` are the least and the largest coverage that the theorem allows
-    after so many labels. Where the least is 0, the guarantee is vacuous. ``worst_window`` is the
-    coverage of the worst 1,000 labels in a row, in the order in which they came; None before there
-    are as many. ``half_width`` is the mean of the intervals whose label has come.
+    after so many labels. Where the least is 0, the guarantee is vacuous. ``half_width`` is the
+    mean of the intervals whose label has come.
     """
 
     asked: float
@@ -40,7 +39,6 @@ class IntervalsReport:
     coverage: float | None
     guaranteed: float
     at_most: float
-    worst_window: float | None
     half_width: float | None
     most_open: int
 
@@ -63,26 +61,25 @@ class IntervalsReport:
         """Return the report as JSON."""
         return json.dumps(self.to_dict(), indent=indent)
 
-    def __str__(self) -> str:
-        """Return a table that a person can read."""
-        return "\n".join(
-            [
-                f"predictions   {self.rounds:>10,}",
-                f"labels        {self.observed:>10,}   late {self.late:,}, open {self.open:,} "
-                f"({self.share_open:.1%}), closed without one {self.closed:,}",
-                f"coverage      {_shown(self.coverage, '.4f'):>10}   asked {self.asked:.4g}, "
-                f"{self._promise()}",
-                *self._left_out(),
-                f"worst {LENGTH:,}   {_shown(self.worst_window, '.4f'):>10}   labels in a row",
-                f"half-width    {_shown(self.half_width, '.4g'):>10}   mean of those with a label",
-            ]
-        )
-
-    def _left_out(self) -> list[str]:
-        """Return the line on labels that do not count, where there are some."""
-        if not self.unbounded:
-            return []
-        return [f"left out      {self.unbounded:>10,}   unbounded, from before the first label"]
+    def rows(self) -> list[Row]:
+        """Return what a person reads."""
+        left_out = ("left out", f"{self.unbounded:,}", "unbounded, from before the first label")
+        return [
+            ("predictions", f"{self.rounds:,}", ""),
+            (
+                "labels",
+                f"{self.observed:,}",
+                f"late {self.late:,}, open {self.open:,} ({self.share_open:.1%}), closed without "
+                f"one {self.closed:,}",
+            ),
+            (
+                "coverage",
+                _shown(self.coverage, ".4f"),
+                f"asked {self.asked:.4g}, {self._promise()}",
+            ),
+            *([left_out] if self.unbounded else []),
+            ("half-width", _shown(self.half_width, ".4g"), "mean of those with a label"),
+        ]
 
     def _promise(self) -> str:
         if self.is_vacuous:
@@ -108,7 +105,6 @@ def report_of(intervals: Intervals) -> IntervalsReport:
         coverage=1.0 - missed / arrived if arrived else None,
         guaranteed=max(asked - high / arrived, 0.0) if arrived else 0.0,
         at_most=min(asked - low / arrived, 1.0) if arrived else 1.0,
-        worst_window=1.0 - counted.window.worst / LENGTH if arrived >= LENGTH else None,
         half_width=counted.widths / arrived if arrived else None,
         most_open=threshold.most_open,
     )

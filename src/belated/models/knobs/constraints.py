@@ -121,7 +121,7 @@ def words(constraint: Constraint) -> str:
 
 
 def rows(constraints: tuple[Constraint, ...], knobs: Mapping[str, Any]) -> Floats:
-    """Return the rows <a, x> <= b of ``core.cost_models.Search`` over places x.
+    """Return the rows <a, x> <= b of ``core.cost_models.Sampler`` over places x.
 
     Their bounds leave room for the rounding of places, of values and of sums of values.
     """

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from belated import core, sealed
-from belated.arrays import Floats, Ints
+from belated import core
+from belated.arrays import Floats, Ints, add_in_order
 from belated.core import knobs as core_knobs
 from belated.core.component import demand
-from belated.core.knobs import Expected, Proposal
-from belated.errors import BadFeatures, BadFeedback, SnapshotError, SpecError
-from belated.files import StrPath, write_whole
+from belated.core.knobs import Expected, Proposal, Proposals
+from belated.errors import BadFeatures, BadFeedback
+from belated.files import StrPath
 from belated.models.clock import Duration
 from belated.models.events import events_of
-from belated.models.extras import extras_of
 from belated.models.knobs.report import (
     MODES,
     InContext,
@@ -30,29 +27,41 @@ from belated.models.knobs.report import (
     shares_of,
 )
 from belated.models.knobs.settings import Setting, Settings, checked, restored
-from belated.models.moments import Time, read_time
+from belated.models.online import RowModel
+from belated.models.snapshots import Contents
 from belated.models.times import Times
 from belated.validation import checked_seed, checked_ticket, numbers
 
 if TYPE_CHECKING:
+    from belated.keys import Key
+    from belated.models.moments import Time
     from belated.timeline import Timeline
     from belated.timeline.columns import TimesLike
 
-__all__ = ["Expected", "Knobs", "Proposal"]
+__all__ = ["Expected", "Knobs", "Proposal", "Proposals"]
 
 _COUNTS = (
     *("rounds", "observed", "open", "cancelled", "late", "max_delay", "max_answered_delay"),
     *("max_unanswered_age", "max_backlog"),
 )
-_KIND = "Knobs"  # of a snapshot
-_UNREADABLE = (
-    *(ArithmeticError, AttributeError, LookupError, MemoryError, SpecError, TypeError),
-    ValueError,
-)
+Context = Mapping[str, Any]
 _TRIES = 64  # plays that the cost of exploring is estimated from
 
 
-class Knobs(core_knobs.Knobs):
+class Knobs(
+    RowModel[
+        float,
+        Settings,
+        Context | None,
+        Iterable[Context | None] | int | None,
+        Proposal,
+        Setting,
+        Proposals,
+        list[Setting],
+        list[Setting],
+    ],
+    core_knobs.Knobs,
+):
     """Finds good settings of a live system from costs that come late, noisy, in any order or never.
 
     ``knobs`` is a dict of names and ranges: (low, high), ``bl.ranges.Log(low, high)``,
@@ -63,7 +72,7 @@ class Knobs(core_knobs.Knobs):
     factors by knob, with ``at_most`` or ``at_least``, such as ``{"low": 1, "high": -1, "at_most":
     -5}``.
 
-    It is Thompson sampling with twelve Bayesian linear models over quadratic and cosine features of
+    It is Thompson sampling with eight Bayesian linear models over quadratic and cosine features of
     the settings, which differ in how long they remember and in whether blocks of rounds have levels
     of their own (see docs/knobs.md). Nothing needs tuning, and nothing depends on the unit of the
     costs. No bound on the regret is claimed; ``bl.OnePoint`` has one.
@@ -92,7 +101,9 @@ class Knobs(core_knobs.Knobs):
     Every event is one C call. A call while another one is at work raises ``BusyError``.
     """
 
-    __slots__ = ("__dict__", "__weakref__", "_times")
+    __slots__ = ("__dict__", "__weakref__")
+
+    _kind_name = "Knobs"
 
     def __init__(
         self,
@@ -122,69 +133,52 @@ class Knobs(core_knobs.Knobs):
             deadline=deadline,
             seed=checked_seed(seed, "Knobs"),
         )
-        self._begin(settings)
+        self._take(settings)
 
-    def _begin(self, settings: Settings) -> None:
+    if TYPE_CHECKING:  # the context may be left out
+
+        def predict(
+            self,
+            row: Context | None = None,
+            *,
+            key: Key | None = None,
+            at: Time | None = None,
+            deadline: Duration | None = None,
+        ) -> Proposal: ...
+
+        def peek(self, row: Context | None = None) -> Setting: ...
+
+    def _take(self, settings: Settings, like: Any = None) -> None:
         """Take settings, having seen nothing."""
         core.warn_if_interpreted()
-        super()._begin(settings)
+        self._begin(settings)
         self._times = Times(settings, self._tuner)
-
-    _memory: Any = property(lambda self: self._tuner)
-    """What stores and services read of all models with times."""
-    _keys: Any = property(lambda self: self._names)
-    """Keys of tickets."""
-
-    @property
-    def settings(self) -> Settings:
-        """The arguments, checked."""
-        settings: Settings = self._settings
-        return settings
-
-    @property
-    def rounds(self) -> int:
-        """Predictions so far; also the next ticket."""
-        return int(self._tuner.tickets.rounds)
-
-    @property
-    def open(self) -> int:
-        """Tickets that still wait for their cost."""
-        return int(self._tuner.tickets.open)
 
     @property
     def mode(self) -> str:
         """Whether they are "learning", "paused" or "reverted" to the start."""
         return MODES[self._tuner.mode]
 
-    def _time(self, at: Time | None, who: str) -> tuple[float, int]:
-        """Return the time of an event, NaN for none, and its kind, 0 for none."""
-        moment = None if at is None else read_time(at, who)
-        kind = 0 if moment is None else moment.kind
-        if who == "predict":
-            return self._times.issued(moment, None)[0], kind
-        if who == "tick":
-            return self._times.of_tick(moment), kind
-        return self._times.of_answer(moment, who), kind
-
-    def _run_arguments(
+    def _replay_arguments(
         self,
-        timeline: Timeline | ArrayLike,
-        costs: ArrayLike,
-        first: int,
         contexts: Sequence[Mapping[str, Any]] | None,
+        costs: ArrayLike,
+        timeline: Timeline | ArrayLike,
+        first: int,
         at: TimesLike | None,
     ) -> tuple[Ints, Floats, int, Floats, Floats, int]:
         """Return events, costs, the first ticket, features, times and their kind."""
-        settings, events = self.settings, events_of(timeline, "run")
+        settings, events = self.settings, events_of(timeline, "replay")
         first = checked_ticket(first)
-        values = numbers(costs, "run: costs must be numbers", BadFeedback).ravel()
+        values = numbers(costs, "replay: answers must be numbers", BadFeedback).ravel()
         given = [None] * values.size if contexts is None else list(contexts)
         if len(given) != values.size:
             raise BadFeatures(
-                f"run: contexts must have one entry for every cost, {values.size}, got {len(given)}"
+                f"replay: contexts must have one entry for every answer, {values.size}, got "
+                f"{len(given)}"
             )
-        rows = [settings.features(each, "run") for each in given]
-        times, kind = self._times.of_events(at, events.size, "run")
+        rows = [settings.features(each, "replay") for each in given]
+        times, kind = self._times.of_events(at, events.size, "replay")
         times = np.require(times, np.float64, ("C", "ALIGNED"))
         features = np.concatenate([np.empty(0), *rows])
         return events, settings.cost(1.0) * values, first, features, times, kind
@@ -242,7 +236,7 @@ class Knobs(core_knobs.Knobs):
     def _exploring(self, at_best: float, features: Floats) -> float:
         """Return how much worse than the best the next plays are thought to be, on average."""
         plays = [self._best(features, self.rounds + i) for i in range(_TRIES)]
-        mean = sum(self._expected(play, features).cost for play in plays) / _TRIES
+        mean = add_in_order(self._expected(play, features).cost for play in plays) / _TRIES
         return abs(mean - at_best)
 
     def page(self, path: StrPath) -> None:
@@ -251,67 +245,19 @@ class Knobs(core_knobs.Knobs):
 
         page.write(path, self)
 
-    # --- State ----------------------------------------------------------------------------------
+    # --- Snapshots ------------------------------------------------------------------------------
 
-    def fresh(self, seed: int | None = None) -> Self:
-        """Return knobs with the same settings that have seen nothing; with another seed maybe."""
-        settings = self.settings
-        if seed is not None:
-            settings = replace(settings, seed=checked_seed(seed, "fresh"))
-        knobs = type(self).__new__(type(self))
-        knobs._begin(settings)
-        return knobs
+    def _contents(self) -> Contents:
+        return Contents({"settings": self.settings.to_dict()}, *self._state_now())
 
-    def snapshot(self, *, secret: bytes | None = None) -> bytes:
-        """Return all of it as one blob; equal knobs give equal blobs.
+    def _read(self, about: dict[str, Any], arrays: dict[str, Any], parts: Any) -> dict[str, Any]:
+        self._take(restored(about["settings"]))
+        return {}
 
-        With a ``secret``, a blob that was written or changed without it is refused.
-        """
-        state, keys = self._state("snapshot")
-        arrays = {name: value for name, value in state.items() if isinstance(value, np.ndarray)}
-        fields = {name: value for name, value in state.items() if name not in arrays}
-        about = {"settings": self.settings.to_dict(), "state": fields, **keys}
-        return sealed.seal(_KIND, about, arrays, secret)
-
-    @classmethod
-    def restore(cls, blob: bytes, *, secret: bytes | None = None) -> Self:
-        """Return what a snapshot holds; it goes on as if nothing had happened.
-
-        ``secret`` is the one that ``snapshot`` was given. Raises ``SnapshotError``. What
-        ``LinearModel.load`` says of later tickets holds here.
-        """
-        about, arrays = sealed.unseal(_KIND, blob, None, secret)
-        knobs = cls.__new__(cls)
-        try:
-            settings, state = restored(about["settings"]), {**arrays, **dict(about["state"])}
-            demand(len(state) == len(arrays) + len(about["state"]), "a field that is there twice")
-            knobs._begin(settings)
-            knobs._tuner.check(state)
-        except SnapshotError:
-            raise
-        except _UNREADABLE as error:
-            raise SnapshotError(f"restore: the knobs cannot be read ({error})") from error
-        has_times = state["kind_of_times"] > 0
+    def _verify(self, state: dict[str, Any]) -> None:
+        settings, has_times = self.settings, state["kind_of_times"] > 0
         demand(not (settings.counts_predictions and has_times), "the kind of times")
         demand(has_times or not settings.needs_times or not state["tickets.rounds"], "the clock")
-        knobs._tuner.restore(state)
-        knobs._names.restore(about)
-        return knobs
 
-    def save(self, path: StrPath, *, secret: bytes | None = None) -> None:
-        """Write a snapshot to a file as a whole, or leave the file as it was."""
-        write_whole(path, self.snapshot(secret=secret))
-
-    @classmethod
-    def load(cls, path: StrPath, *, secret: bytes | None = None) -> Self:
-        """Return what a file holds; arguments and errors are those of ``restore``."""
-        return cls.restore(Path(path).read_bytes(), secret=secret)
-
-    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...], Any]:
-        """Pickle and copy by snapshot, and what subclasses add."""
-        return type(self).restore, (self.snapshot(),), extras_of(self, Knobs)
-
-    def __repr__(self) -> str:
-        """Return what this is and where it stands."""
-        names = ", ".join(self.settings.knobs)
-        return f"<Knobs, {names}: {self.rounds} rounds, {self.open} open>"
+    def _title(self) -> str:
+        return f"Knobs, {', '.join(self.settings.knobs)}"

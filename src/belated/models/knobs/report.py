@@ -10,6 +10,7 @@ from typing import Any
 from belated.core.cost_models import WINDOWS
 from belated.core.knobs import ALPHA
 from belated.models.knobs.settings import Setting, Settings
+from belated.tables import Row, Table
 
 MODES = ("learning", "paused", "reverted")
 """Modes of knobs, by their number in the core."""
@@ -66,8 +67,8 @@ class InContext:
     expected: float
 
 
-@dataclass(frozen=True)
-class KnobsReport:
+@dataclass(frozen=True, repr=False)
+class KnobsReport(Table):
     """Counts, the best setting and its expected cost, and weights of models.
 
     ``expected`` is the expected cost of a round at ``best`` and ``expected_at_start`` that of the
@@ -124,26 +125,25 @@ class KnobsReport:
         """Return the report as JSON."""
         return json.dumps(self.to_dict(), indent=indent)
 
-    def __str__(self) -> str:
-        """Return a table that a person can read."""
+    def rows(self) -> list[Row]:
+        """Return what a person reads."""
         at_best = ", ".join(f"{name} {_shown(value)}" for name, value in self.best.items())
-        lines = [
-            f"rounds        {self.rounds:>10,}   {self.mode}",
-            f"observed      {self.observed:>10,}   open {self.open:,}, lost "
-            f"{self.skipped + self.cancelled:,}",
-            f"best          {_shown(self.expected):>10}   {at_best}",
-            f"start         {_shown(self.expected_at_start):>10}",
-            f"exploring     {_shown(self.exploring):>10}   a round, noise {_shown(self.noise)}",
-            f"remembers     {_most(self.memories):>10}   looks at {_most(self.features)}",
+        lost = f"open {self.open:,}, lost {self.skipped + self.cancelled:,}"
+        rows: list[Row] = [
+            ("rounds", f"{self.rounds:,}", self.mode),
+            ("observed", f"{self.observed:,}", lost),
+            ("best", _shown(self.expected), at_best),
+            ("start", _shown(self.expected_at_start), ""),
+            ("exploring", _shown(self.exploring), f"a round, noise {_shown(self.noise)}"),
+            ("remembers", _most(self.memories), f"looks at {_most(self.features)}"),
         ]
         if (found := self.comparison) is not None:
-            lines.append(
-                f"gain          {_shown(found.gain):>10}   from {_shown(found.low)} to "
-                f"{_shown(found.high)}, {found.start_rounds:,} rounds of the start"
-            )
+            limits = f"from {_shown(found.low)} to {_shown(found.high)}"
+            about = f"{limits}, {found.start_rounds:,} rounds of the start"
+            rows.append(("gain", _shown(found.gain), about))
         if self.alarms:
-            lines.append(f"alarms        {self.alarms:>10,}   it went back to the start by itself")
-        return "\n".join(lines)
+            rows.append(("alarms", f"{self.alarms:,}", "it went back to the start by itself"))
+        return rows
 
 
 def _shown(value: Any) -> str:

@@ -2,33 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from belated import core
-from belated.compose import compose
+from belated.compose import compose, numbers_kept
 from belated.core import learner as core_learner
-from belated.core.learner import Decision
-from belated.errors import BadFeedback, SpecError
+from belated.core.component import demand
+from belated.core.learner import Decision, Plays
+from belated.core.user_parts import UserObject
+from belated.errors import BadFeedback, BelatedError, SnapshotError, SpecError
+from belated.models.online import Model
+from belated.models.snapshots import Contents
 from belated.reductions import LearnerSpec, Method, Reduction, Wrapper, takes_functions
+from belated.spec import from_json, outline
 from belated.validation import checked_seed, numbers
 
 if TYPE_CHECKING:  # what the first event does not need is imported where it is used
     from numpy.typing import ArrayLike, NDArray
 
     from belated.arrays import Floats, Ints
-    from belated.files import StrPath
     from belated.keys import Key
     from belated.models.learner.report import Report
     from belated.timeline import Timeline
 
-__all__ = ["Decision", "Learner"]
+__all__ = ["Decision", "Learner", "Plays", "Settings"]
+
+_ABOUT = {"spec", "components", "seed", "strict", "state", "base", "keys"}
 
 
-class Learner(core_learner.Learner):
+@dataclass(frozen=True)
+class Settings:
+    """The arguments of a ``Learner``."""
+
+    spec: LearnerSpec
+    seed: int
+    strict: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, ready for JSON."""
+        return {"spec": self.spec.to_json(), "seed": self.seed, "strict": self.strict}
+
+
+class Learner(Model[Any, Settings], core_learner.Learner):
     """A learner that takes its answers late.
 
     ``spec`` says what to run, ``seed`` fixes the exploration directions, ``strict`` refuses answers
@@ -49,7 +68,9 @@ class Learner(core_learner.Learner):
     nothing has changed. Different learners in different threads run logs in parallel.
     """
 
-    __slots__ = ("__dict__", "__weakref__", "_seed", "_spec")
+    __slots__ = ("__dict__", "__weakref__")
+
+    _kind_name = "Learner"
 
     def __init__(self, spec: LearnerSpec, seed: int | None = 0, *, strict: bool = False) -> None:
         if not isinstance(spec, Reduction | Wrapper | Method):
@@ -57,40 +78,40 @@ class Learner(core_learner.Learner):
                 "Learner: needs FirstOrder, FullInformation, OnePoint, TwoPoint, Skip, Deadline, "
                 f"Capacity or one of belated.research.rivals, got {getattr(spec, 'kind', spec)!r}"
             )
-        self._take(spec, checked_seed(seed, "Learner"), bool(strict))
+        self._take(Settings(spec, checked_seed(seed, "Learner"), bool(strict)))
 
-    def _take(self, spec: LearnerSpec, seed: int, strict: bool) -> None:
+    def _take(self, settings: Settings, like: Any = None) -> None:
         """Compose what runs, and begin."""
+        spec = settings.spec
         compose_player = spec.player if isinstance(spec, Method) else partial(compose, spec)
         core.warn_if_interpreted()
         try:
-            player = compose_player(seed, strict)
+            player = compose_player(settings.seed, settings.strict)
         except MemoryError as error:
             raise SpecError("Learner: the spec is too large for this machine") from error
-        self._spec, self._seed = spec, seed
         points = player.play_size // player.dim
         shape = (player.dim,) if points == 1 else (points, player.dim)
-        self._begin(player, spec.kind, shape, takes_functions(spec))
+        self._begin(settings, player, spec.kind, shape, takes_functions(spec))
 
     if TYPE_CHECKING:  # what the core has
-        _keys: Any
+        _player: Any
 
-        def _state(self, who: str) -> tuple[dict[str, Any], dict[str, Any]]: ...
+        def _begin(self, settings: Settings, *given: Any) -> None: ...
 
-        def ticket(self, name: int | Key) -> int: ...
+        def predict(  # type: ignore[override]  # there is no row
+            self, *, key: Key | None = None, at: None = None, deadline: None = None
+        ) -> Decision: ...
 
-        def is_open(self, ticket: int | Key) -> bool: ...
+        def peek(self) -> Floats: ...  # type: ignore[override]
 
-        def predict(self, key: Key | None = None) -> Decision: ...
+        def predict_many(
+            self, count: int, *, keys: Any = None, at: None = None, deadline: None = None
+        ) -> Plays: ...
 
-        def observe(self, ticket: int | Key, feedback: Any) -> bool: ...
-
-        def cancel(self, ticket: int | Key) -> None: ...
-
-        def run(
+        def replay(  # type: ignore[override]  # there are no rows
             self,
             timeline: Timeline | ArrayLike,
-            feedback: ArrayLike,
+            answers: ArrayLike,
             *,
             first: int = 0,
             keep: bool = True,
@@ -99,32 +120,22 @@ class Learner(core_learner.Learner):
     @property
     def spec(self) -> LearnerSpec:
         """What this learner runs."""
-        return self._spec
+        return self.settings.spec
 
     @property
     def seed(self) -> int:
         """The seed of the exploration directions."""
-        return self._seed
+        return self.settings.seed
 
     @property
     def strict(self) -> bool:
         """Whether answers larger than assumed are refused."""
-        return bool(self._player.strict)
-
-    @property
-    def rounds(self) -> int:
-        """Predictions made so far; also the next ticket."""
-        return int(self._player.tickets.rounds)
-
-    @property
-    def open(self) -> int:
-        """Tickets that still wait for their answer (not those given up on or cancelled)."""
-        return int(self._player.tickets.open)
+        return self.settings.strict
 
     @property
     def _takes_function(self) -> bool:
         """Whether answers are gradient functions."""
-        return takes_functions(self._spec)
+        return takes_functions(self.spec)
 
     @property
     def _dim(self) -> int:
@@ -146,98 +157,108 @@ class Learner(core_learner.Learner):
 
         return report_of(self.spec, self._player)
 
-    def _run_arguments(
+    def _replay_arguments(
         self, timeline: Timeline | ArrayLike, feedback: ArrayLike
     ) -> tuple[Ints, Floats]:
         """Return events and answers of a log as arrays."""
         from belated.models.events import events_of
 
-        return events_of(timeline, "run"), self._answers(feedback)
+        return events_of(timeline, "replay"), self._answers(feedback)
 
     def _answers(self, feedback: ArrayLike) -> Floats:
         """Return one row per answer."""
         if self._takes_function:
             raise BadFeedback(
-                f"run: {self.spec.kind} takes a gradient function per answer; call observe in a "
+                f"replay: {self.spec.kind} takes a gradient function per answer; call observe in a "
                 "loop"
             )
         size = self._player.answer_size
-        answers = np.atleast_1d(numbers(feedback, "run: feedback must be numbers", BadFeedback))
+        answers = np.atleast_1d(numbers(feedback, "replay: feedback must be numbers", BadFeedback))
         if answers.size == 0:
             return np.empty((0, size))
         if answers.ndim == 1 and size == 1:
             answers = answers[:, None]
         if answers.ndim != 2 or answers.shape[1] != size:
             raise BadFeedback(
-                f"run: an answer has shape ({size},), so feedback has shape "
+                f"replay: an answer has shape ({size},), so feedback has shape "
                 f"(number of answers, {size}); got {answers.shape}"
             )
         return answers
 
-    def snapshot(self, *, secret: bytes | None = None) -> bytes:
-        """Return the whole learner as one blob; equal learners give equal blobs.
+    # --- Snapshots ------------------------------------------------------------------------------
 
-        With a ``secret``, only those who know it can write or change one unseen.
-        """
-        from belated.models.blob import pack
+    def _contents(self) -> Contents:
+        """Of a spec with Python objects there is the outline, and what the objects save."""
+        state, keys = self._state_now()
+        objects = {name: each for name, each in state.items() if isinstance(each, UserObject)}
+        spec = self.spec
+        about = {
+            "spec": {"outline": outline(spec)} if self._has_user_parts else spec.to_json(),
+            "components": self._player.components(),
+            "seed": self.seed,
+            "strict": self.strict,
+        }
+        saved = {name: each.save() for name, each in objects.items()} or None
+        fields = {name: value for name, value in state.items() if name not in objects}
+        return Contents(about, fields, {"base": saved, **keys})
 
-        return pack(self, secret)
+    def _read(self, about: dict[str, Any], arrays: dict[str, Any], parts: Any) -> dict[str, Any]:
+        spec = _spec_of(about, sum(array.size for array in arrays.values()), parts)
+        demand({"keys", *about} == _ABOUT, "the header")
+        seed, strict = about["seed"], about["strict"]
+        demand(type(seed) is int and 0 <= seed < 1 << 64 and type(strict) is bool, "the seed")
+        self._take(Settings(spec, seed, strict))
+        if about["components"] != self._player.components():
+            raise SnapshotError("restore: the snapshot is of another composition than spec")
+        saved = {} if about["base"] is None else about["base"]
+        copies = self._player.state().items()
+        objects = {name: each for name, each in copies if isinstance(each, UserObject)}
+        demand(isinstance(saved, dict) and saved.keys() == objects.keys(), "objects of a user")
+        for name, each in objects.items():
+            each.load(saved[name])
+        return objects
 
-    @classmethod
-    def restore(
-        cls, blob: bytes, spec: LearnerSpec | None = None, *, secret: bytes | None = None
-    ) -> Self:
-        """Return the learner that a snapshot holds; it goes on as if nothing had happened.
+    @property
+    def _parts(self) -> LearnerSpec | None:
+        """The spec, where it has Python objects."""
+        return self.spec if self._has_user_parts else None
 
-        ``spec`` is needed only when it contains Python objects, which a snapshot cannot hold.
-        ``secret`` is the one that ``snapshot`` was given. Whatever the bytes are, there is a
-        learner that plays in its set, or a ``SnapshotError``.
+    def _title(self) -> str:
+        return f"Learner of {self.spec!r}"
 
-        Tickets that were handed out after the snapshot are not known to it, and their numbers are
-        handed out again: an answer to one of them would be taken for another's. Keys do not have
-        that problem, as a lost one is simply unknown.
 
-        >>> import belated as bl
-        >>> learner = bl.Learner(bl.FirstOrder(bl.PFTRL(bl.Ball(1), bl.rates.Tight(1.0))))
-        >>> blob = learner.snapshot()
-        >>> ticket, x = learner.predict(key="order-120")
-        >>> learner = bl.Learner.restore(blob)
-        >>> ticket, x = learner.predict(key="order-121")
-        >>> learner.observe("order-120", [0.5])
-        Traceback (most recent call last):
-        ...
-        belated.errors.UnknownTicket: no open ticket has the key 'order-120'; nothing has changed
-        """
-        from belated.models.blob import unpack
+def _spec_of(about: dict[str, Any], room: int, spec: LearnerSpec | None) -> LearnerSpec:
+    """Return the spec to restore with; a stored one cannot be larger than the arrays."""
+    text = about.get("spec")
+    if isinstance(text, dict):
+        return _spec_again(text, spec)
+    try:
+        demand(isinstance(text, str), "the spec is no text")
+        stored: Any = from_json(str(text), limit=room)
+        is_learner = isinstance(stored, Reduction | Wrapper | Method)
+        too_large = is_learner and numbers_kept(stored) > room
+    except (ArithmeticError, BelatedError) as error:
+        raise SnapshotError(
+            f"restore: the spec in the snapshot cannot be read ({error})"
+        ) from error
+    if not is_learner:
+        raise SnapshotError(f"restore: the snapshot is of a {stored.kind}, which is no learner")
+    if too_large:
+        raise SnapshotError("restore: the snapshot is of another composition than spec")
+    if spec is not None and spec != stored:
+        raise SnapshotError("restore: the snapshot is of another spec")
+    learner: LearnerSpec = stored
+    return learner
 
-        learner = cls.__new__(cls)
-        unpack(blob, spec, secret, learner)
-        return learner
 
-    def save(self, path: StrPath, *, secret: bytes | None = None) -> None:
-        """Write a snapshot to a file as a whole, or leave the file as it was."""
-        from belated.files import write_whole
-
-        write_whole(path, self.snapshot(secret=secret))
-
-    @classmethod
-    def load(
-        cls, path: StrPath, spec: LearnerSpec | None = None, *, secret: bytes | None = None
-    ) -> Self:
-        """Return the learner that a file holds.
-
-        Arguments, checks and what becomes of later tickets are those of ``restore``.
-        """
-        with open(path, "rb") as file:
-            return cls.restore(file.read(), spec, secret=secret)
-
-    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...], Any]:
-        """Pickle and copy by snapshot, and what subclasses add."""
-        from belated.models.extras import extras_of
-
-        spec = self.spec if self._has_user_parts else None
-        return type(self).restore, (self.snapshot(), spec), extras_of(self, Learner)
-
-    def __repr__(self) -> str:
-        """Return what runs and where it stands."""
-        return f"<Learner of {self.spec!r}: {self.rounds} rounds, {self.open} open>"
+def _spec_again(about: dict[str, Any], spec: LearnerSpec | None) -> LearnerSpec:
+    """Return the spec that was passed, if it is the one with Python objects that was stored."""
+    if spec is None:
+        raise SnapshotError(
+            "restore: this learner has Python objects inside, which a snapshot cannot hold; pass "
+            "its spec as well"
+        )
+    is_learner = isinstance(spec, Reduction | Wrapper | Method)
+    if not is_learner or outline(spec) != about.get("outline"):
+        raise SnapshotError("restore: the snapshot is of another spec")
+    return spec

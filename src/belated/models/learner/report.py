@@ -20,6 +20,7 @@ from belated.reductions import (
     Wrapper,
     inner_of,
 )
+from belated.tables import Row, Table
 
 
 @dataclass(frozen=True)
@@ -63,8 +64,8 @@ class Certificate:
         return self.learning + self.delay + self.unanswered
 
 
-@dataclass(frozen=True)
-class Report:
+@dataclass(frozen=True, repr=False)
+class Report(Table):
     """Counts and delays so far, the current rate, and the certificate or why there is none.
 
     ``skipped`` are the tickets that ``Skip`` or ``Deadline`` gave up on, ``late`` the answers that
@@ -104,29 +105,36 @@ class Report:
         """Return the report as JSON."""
         return json.dumps(self.to_dict(), indent=indent)
 
-    def __str__(self) -> str:
-        """Return a table that a person can read."""
+    def rows(self) -> list[Row]:
+        """Return what a person reads."""
         rate = "none yet" if self.rate is None else f"{self.rate:.4g}"
-        lines = [
-            f"rounds        {self.rounds:>10,}",
-            f"observed      {self.observed:>10,}   open {self.open:,}, given up {self.skipped:,} "
-            f"(late {self.late:,}), cancelled {self.cancelled:,}",
-            f"total delay   {self.total_delay:>10,}   largest {self.max_answered_delay:,} with an "
-            f"answer, {self.max_unanswered_age:,} without",
-            f"backlog       {self.max_backlog:>10,}   at most",
-            f"rate          {rate:>10}",
+        rows: list[Row] = [
+            ("rounds", f"{self.rounds:,}", ""),
+            (
+                "observed",
+                f"{self.observed:,}",
+                f"open {self.open:,}, given up {self.skipped:,} (late {self.late:,}), cancelled "
+                f"{self.cancelled:,}",
+            ),
+            (
+                "total delay",
+                f"{self.total_delay:,}",
+                f"largest {self.max_answered_delay:,} with an answer, "
+                f"{self.max_unanswered_age:,} without",
+            ),
+            ("backlog", f"{self.max_backlog:,}", "at most"),
+            ("rate", rate, ""),
         ]
         if self.excess:
-            lines.append(f"excess        {self.excess:>10,}   answers larger than assumed")
+            rows.append(("excess", f"{self.excess:,}", "answers larger than assumed"))
         if self.certificate is not None:
             c = self.certificate
-            lines.append(
-                f"certificate   {c.total:>10,.4g}   learning {c.learning:,.4g} + delay "
-                f"{c.delay:,.4g} + unanswered {c.unanswered:,.4g}"
-            )
+            parts = f"learning {c.learning:,.4g} + delay {c.delay:,.4g} + unanswered "
+            parts += f"{c.unanswered:,.4g}"
+            rows.append(("certificate", f"{c.total:,.4g}", parts))
         if self.certificate_note:
-            lines.append(f"              {self.certificate_note}")
-        return "\n".join(lines)
+            rows.append(("", "", self.certificate_note))
+        return rows
 
 
 def report_of(spec: LearnerSpec, player: Any) -> Report:

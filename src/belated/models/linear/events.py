@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
-from numbers import Real
+from collections.abc import Mapping, Set
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from belated.arrays import Floats, Ints
 from belated.errors import AlreadyObserved, BadFeedback, UnknownTicket
+from belated.frames import cells_of, is_column
 from belated.refusals import out_of_turn
 from belated.validation import numbers
 
@@ -68,21 +69,21 @@ def vector(given: ArrayLike, who: str, length: int | None = None) -> Floats:
     try:
         array = numbers(given, f"{who} must be numbers", BadFeedback)
     except BadFeedback:
-        place = _first_odd(given)
-        if place is None:
-            raise
-        raise BadFeedback(
-            f"{who} must be numbers, got {place[1]!r} at position {place[0]}; nothing has changed"
-        ) from None
+        array = _numbers_of(given, who)
     if array.ndim != 1 or (length is not None and array.size != length):
         expected = "one dimension" if length is None else f"shape ({length},)"
         raise BadFeedback(f"{who} must have {expected}, got shape {array.shape}")
     return array
 
 
-def _first_odd(given: Any) -> tuple[int, Any] | None:
-    """Return where in a list something is no number, and what it is; None: nowhere, or no list."""
-    if isinstance(given, str | bytes | Mapping | Set) or not isinstance(given, Iterable):
-        return None
-    items = enumerate(given)
-    return next((each for each in items if not isinstance(each[1], Real | np.bool_)), None)
+def _numbers_of(given: Any, who: str) -> Floats:
+    """Return the numbers of a list or a column that are not plain ones, such as Decimals."""
+    rule = f"{who} must be numbers"
+    if not is_column(given) or isinstance(given, Mapping | Set):
+        raise BadFeedback(f"{rule}, got {given!r}")
+    items = given.to_pylist() if hasattr(given, "to_pylist") else list(given)
+    for place, item in enumerate(items):
+        is_number = isinstance(item, Number | np.bool_) and not isinstance(item, np.timedelta64)
+        if not is_number:
+            raise BadFeedback(f"{rule}, got {item!r} at position {place}; nothing has changed")
+    return cells_of(given).numbers

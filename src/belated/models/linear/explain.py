@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from belated.arrays import add_in_order
 from belated.models.linear.features import Features, Interactions
+from belated.tables import Row, Table
 
 
-@dataclass(frozen=True)
-class Explanation:
+@dataclass(frozen=True, repr=False)
+class Explanation(Table):
     """What a prediction is made of, before the link: constant + sum of parts + open tickets.
 
     ``parts`` has what each feature adds, largest first; a string is named ``name=string``, an
@@ -25,14 +27,12 @@ class Explanation:
     total: float
     open_tickets: float = 0.0
 
-    def __str__(self) -> str:
-        """Return a table that a person can read."""
+    def rows(self) -> list[Row]:
+        """Return what a person reads."""
         rows = [("constant", self.constant), *self.parts.items()]
         if self.open_tickets:
             rows.append(("open tickets", self.open_tickets))
-        rows.append(("total", self.total))
-        width = max(len(name) for name, _ in rows)
-        return "\n".join(f"{name:<{width}}  {amount:>+12.5g}" for name, amount in rows)
+        return [(name, f"{amount:+.5g}") for name, amount in [*rows, ("total", self.total)]]
 
 
 def names_of(features: Features, interactions: Interactions) -> list[str]:
@@ -51,11 +51,11 @@ def explained(linear: Any, names: list[str], value: float) -> Explanation:
     """Read the parts of a prediction off the row that the core has just looked at."""
     indices, values = linear.experts.peeked_entries()
     amounts = (linear.experts.weights(indices) * values).tolist()
-    constant = linear.labels.base + sum(amounts[len(names) :])
+    constant = linear.labels.base + add_in_order(amounts[len(names) :])
     parts: dict[str, float] = {}
     for name, amount in zip(names, amounts, strict=False):
         parts[name] = parts.get(name, 0.0) + amount
     ordered = dict(sorted(parts.items(), key=lambda part: -abs(part[1])))
-    total = constant + sum(parts.values())
+    total = constant + add_in_order(parts.values())
     moved = linear.correction(total)
     return Explanation(value, constant, ordered, total + moved, moved)

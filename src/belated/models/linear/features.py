@@ -8,14 +8,14 @@ modulo 2^bits; see ``core.hashing``, which has all that one row needs.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from belated.arrays import Floats, Ints
+from belated.arrays import Bools, Floats, Ints
 from belated.core import hashing
 from belated.errors import BadFeatures, SpecError
+from belated.frames import cells_of
 from belated.models.linear.rows import Rows
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Hasher"]
 
 Features = Mapping[str, Any]
+Entries = tuple[Ints, Floats, Bools]
 Interactions = tuple[tuple[str, ...], ...]
 
 
@@ -56,90 +57,71 @@ class Hasher(hashing.Hasher):
         """Return many rows."""
         return Rows(*self.arrays_of(many))
 
-    def table(
-        self, columns: Mapping[str, ArrayLike], *, nan: Literal["refuse", "skip"] = "refuse"
-    ) -> Rows:
+    def table(self, columns: Mapping[str, Any]) -> Rows:
         """Return the rows of a table, the same as its dicts would give, column by column.
 
-        None and masked values are missing. NaN is refused, or with ``nan="skip"`` missing too.
+        Columns are arrays, lists, or those of a frame. NaN, None and masked values are missing.
 
         >>> Hasher(bits=10).table({"origin": ["JFK", None], "hour": [17, 18]})
         Rows(indptr=array([0, 2, 3]), indices=array([809, 597, 597]), values=array([ 1., 17., 18.]))
         """
-        parts = {name: _Column(self, name, values, nan) for name, values in columns.items()}
-        lengths = {column.present.size for column in parts.values()}
+        parts = {name: _Column(self, name, column) for name, column in columns.items()}
+        lengths = {column.values.size for column in parts.values()}
         if len(lengths) > 1:
             raise BadFeatures(f"table: columns must have one length, got {sorted(lengths)}")
-        shape = (max(lengths, default=0), len(parts) + len(self.interactions))
+        together = [
+            _together(self, [parts[name] for name in group])
+            for group in self.interactions
+            if all(name in parts for name in group)
+        ]
+        shape = (max(lengths, default=0), len(parts) + len(together))
         indices = np.zeros(shape, dtype=np.int64)
         values = np.zeros(shape)
         present = np.zeros(shape, dtype=np.bool_)
-        for j, column in enumerate(parts.values()):
-            indices[:, j], values[:, j], present[:, j] = column.entries()
-        for j, group in enumerate(self.interactions, start=len(parts)):
-            if all(name in parts for name in group):
-                together = _together(self, [parts[name] for name in group])
-                indices[:, j], values[:, j], present[:, j] = together
+        for j, entries in enumerate([*(column.entries for column in parts.values()), *together]):
+            indices[:, j], values[:, j], present[:, j] = entries
         indptr = np.concatenate([[0], np.cumsum(present.sum(axis=1))]).astype(np.int64)
         return Rows(indptr, indices[present], values[present])
 
+    def name_of(self, index: int) -> str | tuple[str, str] | int:
+        """Return the name of a coordinate, (name, string) of a string, or itself without one.
+
+        Of several names with one coordinate it is the first that came.
+
+        >>> hasher = Hasher(bits=10)
+        >>> indices, _ = hasher.row({"origin": "JFK", "hour": 17})
+        >>> [hasher.name_of(index) for index in indices.tolist()], hasher.name_of(3)
+        ([('origin', 'JFK'), 'hour'], 3)
+        """
+        text = self.names.get(index)
+        if text is None:
+            return index
+        first, *others = hashing.parts_of(text)
+        if others:
+            return " * ".join("=".join(part) for part in [first, *others])
+        return (first[0], first[1]) if len(first) > 1 else first[0]
+
 
 class _Column:
-    """A column taken apart: for each row a code for its string (or for a number), and its value."""
+    """A column taken apart: which of its words a row is, or its number, and whether it is there."""
 
-    def __init__(self, hasher: Hasher, name: str, given: ArrayLike, nan: str) -> None:
+    def __init__(self, hasher: Hasher, name: str, given: Any) -> None:
         if not isinstance(name, str):
             raise BadFeatures(f"table: names must be strings, got {name!r}")
-        self.name = name
-        self.hasher = hasher
-        self.words: list[str | None] = [None]  # code 0 stands for a number
-        column = given if isinstance(given, np.ma.MaskedArray) else np.asarray(given, _kind(given))
-        if column.ndim != 1:
-            raise BadFeatures(f"table: column {name!r} must have one dimension, got {column.shape}")
-        self.present = ~np.ma.getmaskarray(column)
-        plain = np.ma.getdata(column)
-        if plain.dtype.kind in "fiub":
-            self.values = plain.astype(np.float64)
-            self.codes = np.zeros(plain.size, dtype=np.int64)
+        cells = cells_of(given, name)
+        self.words: list[str | tuple[str, str]] = [*((name, word) for word in cells.words), name]
+        """What is hashed; the last one, also -1, stands for a number."""
+        self.present = ~cells.missing
+        if cells.codes is None:
+            self.codes, self.values = np.full(cells.numbers.size, -1), cells.numbers
         else:
-            self._read_objects(plain.astype(object))
-        if nan == "skip":
-            self.present &= ~np.isnan(self.values)
-        elif np.isnan(self.values[self.present]).any():
-            row = int(np.argmax(np.isnan(self.values) & self.present))
-            raise BadFeatures(
-                f"table: column {name!r} is NaN in row {row}; leave it out, or use nan='skip'"
-            )
-
-    def _read_objects(self, plain: NDArray[Any]) -> None:
-        self.values = np.ones(plain.size)
-        self.codes = np.zeros(plain.size, dtype=np.int64)
-        known: dict[str, int] = {}
-        for row, value in enumerate(plain.tolist()):
-            if isinstance(value, str):
-                code = known.get(value)
-                if code is None:
-                    code = known[value] = len(self.words)
-                    self.words.append(str(value))
-                self.codes[row] = code
-            else:
-                self.present[row] &= value is not None
-                self.values[row] = 0.0 if value is None else hashing.to_number(self.name, value)
-
-    def part(self, code: int) -> str | tuple[str, str]:
-        """Return what is hashed."""
-        word = self.words[code]
-        return self.name if word is None else (self.name, word)
-
-    def entries(self) -> tuple[Ints, Floats, NDArray[np.bool_]]:
-        """Return coordinates, values, and where there are any."""
-        index = np.zeros(len(self.words), dtype=np.int64)
-        for code in np.unique(self.codes[self.present]).tolist():
-            index[code] = self.hasher.coordinate(self.part(code))
-        return index[self.codes], self.values, self.present
+            self.codes, self.values = cells.codes, np.where(cells.codes < 0, cells.numbers, 1.0)
+        index = np.array([hasher.remembered(word) for word in self.words], dtype=np.int64)
+        self.entries: Entries = (index[self.codes], self.values, self.present)
+        """Coordinates, values, and where there are any."""
 
 
-def _together(hasher: Hasher, columns: list[_Column]) -> tuple[Ints, Floats, NDArray[np.bool_]]:
+def _together(hasher: Hasher, columns: list[_Column]) -> Entries:
     """Return the entries of an interaction; each combination of strings is hashed once."""
     present = np.logical_and.reduce([column.present for column in columns])
     value = np.ones(present.size)
@@ -150,7 +132,7 @@ def _together(hasher: Hasher, columns: list[_Column]) -> tuple[Ints, Floats, NDA
     combinations, which = np.unique(codes, axis=0, return_inverse=True)
     index = np.array(
         [
-            hasher.coordinate(*(c.part(code) for c, code in zip(columns, row, strict=True)))
+            hasher.remembered(*(c.words[code] for c, code in zip(columns, row, strict=True)))
             for row in combinations.tolist()
         ],
         dtype=np.int64,
@@ -158,15 +140,6 @@ def _together(hasher: Hasher, columns: list[_Column]) -> tuple[Ints, Floats, NDA
     indices = np.zeros(present.size, dtype=np.int64)
     indices[present] = index[which.reshape(-1)] if index.size else 0
     return indices, value, present
-
-
-def _kind(given: ArrayLike) -> Any:
-    """Return the dtype to read a column with: lists may mix strings, numbers and None."""
-    return None if hasattr(given, "dtype") else object if _is_mixed(given) else None
-
-
-def _is_mixed(given: Any) -> bool:
-    return any(isinstance(value, str) or value is None for value in given)
 
 
 def checked_interactions(given: Any) -> Interactions:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -10,16 +11,20 @@ from numpy.typing import ArrayLike, NDArray
 
 from belated.arrays import Floats, Ints
 from belated.errors import BadFeatures
+from belated.frames import AnyFrame, Frame, is_frame
 from belated.limits import HUGE_VALUE
 from belated.models.linear.features import Features, Hasher
 from belated.models.linear.rows import Rows, from_arrays, from_dense
 from belated.models.linear.settings import Settings
+from belated.scalars import plain
 from belated.validation import numbers, whole
 
+_NONE = np.empty(0)
 _FLOAT = np.dtype(np.float64)
 
 Row = Features | tuple[ArrayLike, ArrayLike] | ArrayLike
-Many = tuple[ArrayLike, ArrayLike, ArrayLike] | NDArray[Any] | Sequence[Row]
+Many = tuple[ArrayLike, ArrayLike, ArrayLike] | NDArray[Any] | Sequence[Row] | AnyFrame
+"""Sparse rows, a matrix, a list of rows, or a frame of pandas, polars or pyarrow."""
 Entries = tuple[Ints, Floats, int]
 """Indices, values, and how many of them count."""
 
@@ -60,6 +65,9 @@ class GivenRows:
             sparse = from_arrays(given, who)
         elif isinstance(given, np.ndarray):
             sparse = from_dense(given, who)
+        elif isinstance(given, Frame) or is_frame(given):
+            given = given if isinstance(given, Frame) else Frame(given, who)
+            sparse = self._framed(given, who)
         else:
             sparse = self._listed(given, who)
         indices, values = sparse.indices, sparse.values
@@ -72,7 +80,10 @@ class GivenRows:
             place = int(np.argmin(good))
             row = int(np.searchsorted(sparse.indptr, place, side="right")) - 1
             index, value = sparse.indices[place], sparse.values[place]
-            raise BadFeatures(f"{who}: row {row}: {self._why(int(index), float(value))}")
+            features = next(islice(given.dicts(), row, None)) if isinstance(given, Frame) else ()
+            name = self._name(features, float(value))
+            where = f"row {row}" if name is None else f"row {row}, column {name}"
+            raise BadFeatures(f"{who}: {where}: {self._why(int(index), float(value))}")
         return sparse
 
     def refusal(self, features: Row, place: int, index: int, value: float, who: str) -> BadFeatures:
@@ -82,11 +93,10 @@ class GivenRows:
 
     def _listed(self, given: Any, who: str) -> Rows:
         """Return the rows of a list."""
-        refuse_table(given, who)
         if isinstance(given, Mapping | str) or not isinstance(given, Iterable):
             raise BadFeatures(
-                f"{who}: rows are (indptr, indices, values), a matrix, or a list of rows; got "
-                f"{type(given).__name__}"
+                f"{who}: rows are (indptr, indices, values), a matrix, a frame, or a list of rows; "
+                f"got {type(given).__name__}"
             )
         parts = []
         for position, row in enumerate(given):
@@ -102,6 +112,17 @@ class GivenRows:
             np.concatenate([np.empty(0), *(part[1] for part in parts)]),
         )
 
+    def _framed(self, frame: Frame, who: str) -> Rows:
+        """Return the rows of a frame, the same as its dicts would give."""
+        if self.hasher.columns is not None:  # rows as the log has them
+            return self._listed(frame.dicts(), who)
+        if not frame.columns:
+            return Rows(np.zeros(frame.height + 1, dtype=np.int64), np.empty(0, np.int64), _NONE)
+        try:
+            return self.hasher.table(frame.columns)
+        except BadFeatures as error:
+            raise BadFeatures(f"{who}: {error}; nothing has changed") from None
+
     def _why(self, index: int, value: float) -> str:
         """Say why an entry cannot be used, and what to do."""
         if not 0 <= index < self._coordinates:
@@ -113,23 +134,13 @@ class GivenRows:
             return f"value {value!r} is too large to compute with ({HUGE_VALUE:g}); rescale it"
         return f"value {value!r} is not finite; leave the feature out where it is not known"
 
-    def _name(self, features: Row, value: float) -> str | None:
+    def _name(self, features: Any, value: float) -> str | None:
         """Return the name of the feature with a value that cannot be used, if it has one."""
         if isinstance(features, Mapping):
             for name, given in self.hasher.named(features).items():
-                if not isinstance(given, str) and repr(float(given or 0.0)) == repr(value):
+                if repr(plain(given)) == repr(value):
                     return repr(name)
         return None
-
-
-def refuse_table(given: Any, who: str) -> None:
-    """Refuse a data frame, which is a list of its columns' names, and say what to give."""
-    if hasattr(given, "columns"):
-        raise BadFeatures(
-            f"{who}: rows are (indptr, indices, values), a matrix, or a list of rows; got "
-            f"{type(given).__name__}: give its rows as dicts, df.to_dict('records') of pandas, "
-            "df.to_dicts() of polars, table.to_pylist() of pyarrow, or its numbers, df.to_numpy()"
-        )
 
 
 def _pair(features: tuple[Any, ...]) -> Entries:

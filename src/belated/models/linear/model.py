@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from belated import core
-from belated.arrays import Floats, Ints
-from belated.core.linear import Forecast
-from belated.core.linear import LinearModel as CoreModel
+from belated.arrays import Floats
+from belated.core import linear as core_linear
+from belated.core.component import demand
+from belated.core.linear import Forecast, Forecasts
 from belated.errors import AlreadyObserved, BadFeatures, BadFeedback, BadKey, BusyError
-from belated.files import StrPath, write_whole
+from belated.frames import Frame, is_frame
 from belated.keys import Key
 from belated.models.clock import Duration
 from belated.models.events import events_of
-from belated.models.extras import extras_of
-from belated.models.linear import snapshot
+from belated.models.linear.backfill import Backfill, Batch, begun
 from belated.models.linear.events import check_labels, check_predictions, vector
 from belated.models.linear.explain import Explanation, explained, names_of
 from belated.models.linear.features import Features, Hasher
@@ -30,8 +30,10 @@ from belated.models.linear.losses import LOSSES, Loss
 from belated.models.linear.report import LinearReport, report_of
 from belated.models.linear.rows import Rows
 from belated.models.linear.settings import Late, Settings, Wait, checked
-from belated.models.moments import Time, read_time
+from belated.models.moments import Moment, Time, read_time
 from belated.models.named import Named, keys_of, named
+from belated.models.online import RowModel, is_column
+from belated.models.snapshots import Contents
 from belated.models.times import NEVER, Times
 
 if TYPE_CHECKING:
@@ -39,12 +41,13 @@ if TYPE_CHECKING:
     from belated.timeline import Timeline
     from belated.timeline.columns import TimesLike
 
-__all__ = ["Forecast", "LinearModel"]
-
-_OF_ANSWERS = frozenset({"observe", "revise", "add", "observe_many"})
+__all__ = ["Forecast", "Forecasts", "LinearModel"]
 
 
-class LinearModel(CoreModel):
+class LinearModel(
+    RowModel[float, Settings, Row, Many, Forecast, float, Forecasts, Floats, Floats],
+    core_linear.LinearModel,
+):
     """A linear model whose labels come late, in any order, or never.
 
     ``loss`` is "squared", "absolute", "quantile" (at level ``quantile``), "huber" (linear beyond
@@ -101,7 +104,9 @@ class LinearModel(CoreModel):
     changed.
     """
 
-    __slots__ = ("__dict__", "__weakref__", "_given", "_times")
+    __slots__ = ("__dict__", "__weakref__", "_backfill", "_rows")
+
+    _kind_name = "LinearModel"
 
     def __init__(
         self,
@@ -139,123 +144,40 @@ class LinearModel(CoreModel):
         )
         self._take(settings)
 
-    def _take(self, settings: Settings) -> None:
+    def _take(self, settings: Settings, like: Any = None) -> None:
         """Take settings, having seen nothing."""
         core.warn_if_interpreted()
-        self._given = GivenRows(settings)
-        super()._begin(settings, self._given.hasher)  # type: ignore[no-untyped-call]
+        self._rows = GivenRows(settings)
+        self._begin(settings, self._rows.hasher)
         self._times = Times(settings, self._linear)
+        self._backfill: Backfill | None = None
 
     if TYPE_CHECKING:  # what the core has
         _linear: Any
-        _names: Any
 
-        def _checked_key(self, key: Any) -> str: ...
+        def _predict_rows(self, *arguments: Any) -> Any: ...
+
+        def _replay(self, given: Any, keys: Any, progress: Any) -> Any: ...
+
+        def _begin(self, settings: Settings, hasher: Hasher) -> None: ...
 
         def _drop_keys(self, names: Iterable[Key]) -> None: ...
 
         def _give_keys(self, pairs: Iterable[tuple[Key, int]]) -> None: ...
 
-        def _state(self, who: str) -> tuple[dict[str, Any], dict[str, Any]]: ...
+        def _peeked(self, row: Row, who: str) -> float: ...
 
-        def _state_now(self) -> tuple[dict[str, Any], dict[str, Any]]: ...
-
-        def _alone(self, who: str, work: Callable[[], Any]) -> Any: ...
-
-        def _peeked(self, features: Row, who: str) -> float: ...
-
-        def ticket(self, name: int | Key) -> int: ...
-
-        def is_open(self, ticket: int | Key) -> bool: ...
-
-        def predict(
-            self,
-            features: Row,
-            *,
-            key: Key | None = None,
-            at: Time | None = None,
-            deadline: Duration | None = None,
-        ) -> Forecast: ...
-
-        def peek(self, features: Row) -> float: ...
-
-        def observe(
-            self, ticket: int | Key, label: float, weight: float = 1.0, *, at: Time | None = None
-        ) -> bool: ...
-
-        def revise(self, ticket: int | Key, label: float, *, at: Time | None = None) -> bool: ...
-
-        def add(self, ticket: int | Key, amount: float, *, at: Time | None = None) -> bool: ...
-
-        def cancel(self, ticket: int | Key) -> None: ...
-
-        def tick(self, at: Time) -> None: ...
-
-        def predict_many(
-            self, rows: Many, *, keys: Iterable[Key | None] | None = None, at: Time | None = None
-        ) -> tuple[Ints, Floats]: ...
-
-        def peek_many(self, rows: Many) -> Floats: ...
-
-        def observe_many(
-            self,
-            tickets: ArrayLike | Iterable[Any],
-            labels: ArrayLike,
-            weights: ArrayLike | None = None,
-            *,
-            at: Time | None = None,
-        ) -> NDArray[np.bool_]: ...
-
-        def replay(
-            self,
-            rows: Many,
-            labels: ArrayLike,
-            timeline: Timeline | ArrayLike,
-            *,
-            weights: ArrayLike | None = None,
-            first: int = 0,
-            at: TimesLike | None = None,
-            deadlines: ArrayLike | None = None,
-            keys: Sequence[Key] | None = None,
-            progress: Callable[[int], None] | None = None,
-        ) -> Floats: ...
-
-    _memory: Any = property(lambda self: self._linear)
-    """What stores and services read of all models with times."""
-    _keys: Any = property(lambda self: self._names)
-    """Keys of tickets."""
-
-    def fresh(self) -> Self:
-        """Return a model with the same settings that has seen nothing."""
-        model = type(self).__new__(type(self))
-        model._take(self.settings)
-        return model
-
-    @property
-    def settings(self) -> Settings:
-        """What the model was told."""
-        settings: Settings = self._settings
-        return settings
+        def _refused(self, status: int, *given: Any) -> Exception: ...
 
     @property
     def hasher(self) -> Hasher:
         """What turns named features into coordinates."""
-        return self._given.hasher
-
-    @property
-    def rounds(self) -> int:
-        """Predictions made so far; also the next ticket."""
-        return int(self._linear.rounds)
+        return self._rows.hasher
 
     @property
     def nbytes(self) -> int:
         """Bytes of all arrays; those of coordinates never seen are not taken from the system."""
         return int(self._linear.nbytes)
-
-    @property
-    def open(self) -> int:
-        """Tickets that still wait for their label (those given up on and cancelled ones do not)."""
-        return int(self._linear.open)
 
     @property
     def spread(self) -> float:
@@ -267,13 +189,85 @@ class LinearModel(CoreModel):
         tickets: set[int] = self._linear.answerable()
         return tickets
 
+    def _drop_backfill(self) -> None:
+        """Free the rows of old batches, if other events came after them."""
+        if self._backfill is not None and not self._backfill.is_current(self):
+            self._backfill = None
+
     def _looked(self) -> Any:
         """Return the model of the core with all answers, or as it is while a call is at work."""
+        self._drop_backfill()
         with suppress(BusyError):
             self._alone("report", self._linear.look)
         return self._linear
 
-    def explain(self, features: Features) -> Explanation:
+    @overload
+    def predict_many(
+        self,
+        rows: Many,
+        *,
+        keys: str | Iterable[Key | None] | None = None,
+        at: Time | TimesLike | None = None,
+        deadline: Duration | None = None,
+        as_frame: Literal[False] = False,
+    ) -> Forecasts: ...
+
+    @overload
+    def predict_many(
+        self,
+        rows: Any,
+        *,
+        keys: str | Iterable[Key | None] | None = None,
+        at: Time | TimesLike | None = None,
+        deadline: Duration | None = None,
+        as_frame: Literal[True],
+    ) -> Any: ...
+
+    def predict_many(
+        self,
+        rows: Many,
+        *,
+        keys: str | Iterable[Key | None] | None = None,
+        at: Time | TimesLike | None = None,
+        deadline: Duration | None = None,
+        as_frame: bool = False,
+    ) -> Any:
+        """Predict for many rows; return their tickets and predictions.
+
+        ``rows`` is (indptr, indices, values), a matrix, a list of what ``predict`` takes, or a
+        frame of pandas, polars or pyarrow, whose columns are features. The result is the same, bit
+        for bit, as row by row. ``keys`` has the key of every row, as a list, an array or a column;
+        None or NaN is that of a row without one. Where one cannot be a key, is there twice or
+        belongs to a ticket that is open, nothing has changed. ``at`` is one time, or that of every
+        row. Of a frame, both may be the names of columns, which are then no features, and with
+        ``as_frame=True`` the result is a frame of the same kind.
+
+        If rows and labels of ``observe_many`` have times of their own, the model learns old events
+        in the order of time: see ``docs/data.md``.
+
+        >>> import belated as bl
+        >>> model = bl.LinearModel("squared")
+        >>> tickets, values = model.predict_many([{"x": 1.0}, {"x": 2.0}], keys=["a", "b"])
+        >>> model.observe_many(["b", "a"], [4.0, 2.0]).tolist()
+        [True, True]
+        """
+        found = super().predict_many(rows, keys=keys, at=at, deadline=deadline)
+        if not as_frame:
+            return found
+        return Frame(rows, "predict_many").like({"ticket": found.tickets, "value": found.values})
+
+    @overload
+    def peek_many(self, rows: Many, *, as_frame: Literal[False] = False) -> Floats: ...
+
+    @overload
+    def peek_many(self, rows: Any, *, as_frame: Literal[True]) -> Any: ...
+
+    def peek_many(self, rows: Many, *, as_frame: bool = False) -> Any:
+        """Return what ``predict`` would for each of many rows, without tickets or any change."""
+        values = super().peek_many(rows)
+        return Frame(rows, "peek_many").like({"value": values}) if as_frame else values
+
+    def explain(self, row: Features) -> Explanation:
         """Return what each named feature adds to the prediction now, largest first; no change.
 
         >>> import belated as bl
@@ -286,28 +280,45 @@ class LinearModel(CoreModel):
         hour           +5.8837
         total           +12.73
         """
-        if not isinstance(features, Mapping):
+        if not isinstance(row, Mapping):
             raise BadFeatures("explain: features are a dict, so that they have names")
-        explanation: Explanation = self._alone("explain", lambda: self._explained(features))
+        explanation: Explanation = self._alone("explain", lambda: self._explained(row))
         return explanation
 
-    def _explained(self, features: Features) -> Explanation:
-        value = self._peeked(features, "explain")
-        names = names_of(self.hasher.named(features), self.hasher.interactions)
+    def _explained(self, row: Features) -> Explanation:
+        value = self._peeked(row, "explain")
+        names = names_of(self.hasher.named(row), self.hasher.interactions)
         return explained(self._linear, names, value)
 
-    def weights(self, names: Iterable[str | tuple[str, str]]) -> dict[Any, float]:
+    def weights(self, names: Iterable[str | tuple[str, str]] | None = None) -> dict[Any, float]:
         """Return the weights of features: of a number by its name, of a string as (name, string).
 
         A weight is what a standard deviation of the feature adds to the prediction, before the
-        link. Features that were never seen have 0.
+        link. Features that were never seen have 0. Without ``names`` there are the weights of all
+        coordinates that were seen, the largest first: by the names that came since the model was
+        made or restored ("colour=red * size" for an interaction), else by their numbers.
+
+        >>> import belated as bl
+        >>> model = bl.LinearModel("squared")
+        >>> tickets, _ = model.predict_many([{"size": i % 3, "shop": "north"} for i in range(30)])
+        >>> used = model.observe_many(tickets, tickets % 3)
+        >>> list(model.weights())
+        ['size', ('shop', 'north')]
         """
+        experts = self._looked().experts
+        if names is None:
+            indices = experts.touched()
+            indices = indices[indices < 1 << self.settings.bits]  # the last one is the intercept
+            found = experts.weights(indices)
+            order = np.argsort(-np.abs(found), kind="stable")
+            pairs = zip(indices[order].tolist(), found[order].tolist(), strict=True)
+            return {self.hasher.name_of(index): weight for index, weight in pairs}
         wanted = list(names)
         for name in wanted:
             if not isinstance(name, str) and not _is_name_and_string(name):
                 raise BadFeatures(f"weights: a name or a pair (name, string), got {name!r}")
         indices = np.array([self.hasher.coordinate(name) for name in wanted], dtype=np.int64)
-        return dict(zip(wanted, self._looked().experts.weights(indices).tolist(), strict=True))
+        return dict(zip(wanted, experts.weights(indices).tolist(), strict=True))
 
     # --- State ----------------------------------------------------------------------------------
 
@@ -326,72 +337,38 @@ class LinearModel(CoreModel):
         losses: Floats = self._linear.loss.losses(v, y)
         return losses
 
-    def snapshot(self, *, secret: bytes | None = None) -> bytes:
-        """Return the whole model as one blob, as long as the coordinates that it has seen.
+    def _contents(self) -> Contents:
+        self._drop_backfill()
+        settings, (state, keys) = self.settings, self._state_now()
+        columns = None if settings.columns is None else settings.columns.to_dict()
+        return Contents({"settings": {**asdict(settings), "columns": columns}}, state, keys)
 
-        Equal models give equal blobs. With a ``secret``, only those who know it can write
-        or change one unseen.
-        """
-        return snapshot.pack(self, secret)
+    def _read(self, about: dict[str, Any], arrays: dict[str, Any], parts: Any) -> dict[str, Any]:
+        self._take(checked(**about["settings"]))
+        return {}
 
-    @classmethod
-    def restore(cls, blob: bytes, *, secret: bytes | None = None) -> Self:
-        """Return the model that a snapshot holds; it goes on as if nothing had happened.
+    def _verify(self, state: dict[str, Any]) -> None:
+        """Demand times where there must be some, and none where rounds are counted."""
+        settings, has_times, clock = self.settings, state["kind_of_times"] > 0, state["clock"]
+        demand(not (settings.counts_predictions and has_times), "the kind of times")
+        # Without deadlines the clock stands still, whatever times are told.
+        demand(clock > -np.inf or not has_times or settings.deadline is None, "the clock")
 
-        ``secret`` is the one that ``snapshot`` was given. Whatever the bytes are, there is a model
-        that goes on predicting numbers, or a ``SnapshotError``. What ``load`` says of tickets that
-        were handed out later holds here too.
-        """
-        model = cls.__new__(cls)
-        snapshot.unpack(blob, secret, model)
-        return model
-
-    def save(self, path: StrPath, *, secret: bytes | None = None) -> None:
-        """Write a snapshot to a file as a whole, or leave the file as it was."""
-        write_whole(path, self.snapshot(secret=secret))
-
-    @classmethod
-    def load(cls, path: StrPath, *, secret: bytes | None = None) -> Self:
-        """Return the model that a file holds; the checks are those of ``restore``.
-
-        Tickets that were handed out after it was saved are not known to it, and their numbers are
-        handed out again: a label for one of them would be taken for another's. Keys do not have
-        that problem, as a lost one is simply unknown.
-        """
-        return cls.restore(Path(path).read_bytes(), secret=secret)
-
-    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...], Any]:
-        """Pickle and copy by snapshot, and what subclasses add."""
-        return type(self).restore, (self.snapshot(),), extras_of(self, LinearModel)
-
-    def __repr__(self) -> str:
-        """Return what the model is and where it stands."""
-        return f"<LinearModel, {self.settings.loss} loss: {self.rounds} rounds, {self.open} open>"
+    def _title(self) -> str:
+        return f"LinearModel, {self.settings.loss} loss"
 
     # --- Arguments ------------------------------------------------------------------------------
 
-    def _time(
-        self, at: Time | None, deadline: Duration | None, who: str
-    ) -> tuple[float, float, int]:
-        """Return a time, the deadline of a ticket, NaN for none, and the kind of the time."""
-        moment = None if at is None else read_time(at, who)
-        kind = 0 if moment is None else moment.kind
-        if who in _OF_ANSWERS:
-            return self._times.of_answer(moment, who), NEVER, kind
-        if who == "tick":
-            return self._times.of_tick(moment), NEVER, kind
-        return *self._times.issued(moment, deadline), kind
-
     def _row_of(self, features: Any) -> Entries:
-        return self._given.row(features)
+        return self._rows.row(features)
 
     def _rows_of(self, rows: Any, who: str) -> Rows:
-        return self._given.rows(rows, who)
+        return self._rows.rows(rows, who)
 
     def _bad_entry(
         self, features: Row, place: int, index: int, value: float, who: str
     ) -> BadFeatures:
-        return self._given.refusal(features, place, index, value, who)
+        return self._rows.refusal(features, place, index, value, who)
 
     def _check_revisable(self, who: str) -> None:
         """Refuse to change labels where the loss cannot take one back."""
@@ -403,39 +380,76 @@ class LinearModel(CoreModel):
             )
 
     def _rows_arguments(
-        self, rows: Many, keys: Any, at: Time | None
-    ) -> tuple[Rows, list[Key | None] | None, float, int]:
-        """Return rows, their keys, the time and its kind."""
-        sparse = self._given.rows(rows, "predict_many")
-        names = None if keys is None else keys_of(keys, sparse.height, "predict_many")
+        self, rows: Many, keys: Any, at: Any, deadline: Duration | None
+    ) -> tuple[Rows, list[Key | None] | None, Floats, float, int]:
+        """Return rows, their keys, one time or all, the deadline and the kind of the times."""
+        who = "predict_many"
+        given: Any = rows
+        if is_frame(rows):
+            given = Frame(rows, who)
+            keys, at = given.taken(keys), given.taken(at, may_be_time=True)
+        sparse = self._rows.rows(given, who)
+        names = None if keys is None else keys_of(keys, sparse.height, who)
         if names is not None:
-            self._check_keys(names, "predict_many")
-        moment = read_time(at, "predict_many")
-        now = self._times.of(moment, "predict_many")
-        return sparse, names, now, 0 if moment is None else moment.kind
+            self._check_keys(names, who)
+        times, kind = self._column_of_times(at, sparse.height, who)
+        span = NEVER
+        if deadline is not None:
+            first = Moment(times[0], kind) if kind else None
+            span = self._times.issued(first, deadline, who)[1]
+        return sparse, names, times, span, kind
 
-    def _check_keys(self, keys: Sequence[Key | None], who: str) -> None:
-        """Refuse keys that cannot be, are those of open tickets, or are there twice."""
-        given: dict[Any, int] = {}
-        for row, key in enumerate(keys):
-            if key is None:
-                continue
-            try:
-                self._checked_key(key)
-            except BadKey as error:
-                raise BadKey(f"{who}: row {row}: {error}") from None
-            if key in given:
-                raise BadKey(
-                    f"{who}: row {row}: the key {key!r} is that of row {given[key]} too; nothing "
-                    "has changed"
-                )
-            given[key] = row
+    def _predicted(self, rows: Any, keys: Any, at: Any, deadline: Any) -> Forecasts:
+        """Predict for many rows, and keep them while they may be old."""
+        arguments = self._rows_arguments(rows, keys, at, deadline)
+        sparse, names, times, _, kind = arguments
+        batch = Batch(sparse, names, times, kind)
+        backfill = begun(self, batch) if deadline is None else None
+        made: Forecasts = self._predict_rows(*arguments)
+        self._backfill = backfill
+        if backfill is not None:
+            backfill.add_batch(self, batch)
+        return made
+
+    def _observed(
+        self, tickets: Any, answers: ArrayLike, weights: ArrayLike | None, at: Any
+    ) -> NDArray[np.bool_]:
+        """Learn many labels, also those of old predictions that came before the latest of them."""
+        old, used = self._backfill, None
+        is_old = old is not None and is_column(at) and old.is_current(self)
+        if old is not None and is_old:
+            heard, *given = self._labels_arguments(tickets, answers, weights, at, old)
+            used = old.observe(self, heard.tickets, *given)
+        if used is None:
+            used = super()._observed(tickets, answers, weights, at)  # type: ignore[no-untyped-call]
+        if old is not None:
+            if is_old:
+                old.note(self)
+            else:
+                self._backfill = None  # frees its rows
+        learned: NDArray[np.bool_] = used
+        return learned
+
+    def _column_of_times(self, at: Any, count: int, who: str) -> tuple[Floats, int]:
+        """Return one time or those of all events, and their kind."""
+        if is_column(at):
+            times, kind = self._times.of_events(at, count, who)
+            return times, kind
+        moment = read_time(at, who)
+        is_answer = who == "observe_many"  # which needs no time
+        now = self._times.of_answer(moment, who) if is_answer else self._times.of(moment, who)
+        return np.array([now]), 0 if moment is None else moment.kind
 
     def _labels_arguments(
-        self, tickets: Any, labels: ArrayLike, weights: ArrayLike | None, at: Time | None
-    ) -> tuple[Named, Floats, Floats, float]:
-        """Return tickets and what they were called, labels, weights and the time."""
-        heard = named(tickets, self._names, "observe_many")
+        self,
+        tickets: Any,
+        labels: ArrayLike,
+        weights: ArrayLike | None,
+        at: Any,
+        keys: Any = None,
+    ) -> tuple[Named, Floats, Floats, Floats]:
+        """Return tickets and what they were called, labels, weights, and one time or all."""
+        heard = named(tickets, keys or self._keys, "observe_many")
         wanted = heard.tickets
         y, w = _labels_of(labels, weights, wanted.size, "observe_many")
         first = np.unique(wanted, return_index=True)[1]
@@ -443,8 +457,8 @@ class LinearModel(CoreModel):
             again = int(np.delete(np.arange(wanted.size), first)[0])
             where = heard.at("observe_many", again)
             raise AlreadyObserved(f"{where}: ticket {wanted[again]} is there twice")
-        now = self._times.of_answer(read_time(at, "observe_many"), "observe_many")
-        return heard._replace(tickets=np.ascontiguousarray(wanted)), y, w, now
+        times, _ = self._column_of_times(at, wanted.size, "observe_many")
+        return heard._replace(tickets=np.ascontiguousarray(wanted)), y, w, times
 
     def _replay_arguments(
         self,
@@ -458,7 +472,7 @@ class LinearModel(CoreModel):
         keys: Sequence[Key] | None,
     ) -> tuple[Any, ...]:
         """Return events, rows, labels, weights, the first ticket, times, deadlines and a kind."""
-        sparse = self._given.rows(rows, "replay")
+        sparse = self._rows.rows(rows, "replay")
         y, w = _labels_of(labels, weights, None, "replay")
         events = events_of(timeline, "replay")
         first, begin = operator.index(first), self.rounds
@@ -487,7 +501,7 @@ class LinearModel(CoreModel):
             is_open[observed[observed >= begin] - begin] = False
             unanswered: set[Key] = set()
             for row in np.flatnonzero(is_open).tolist():
-                if self._checked_key(keys[row]) in unanswered:
+                if self._keys.check(keys[row]) in unanswered:
                     raise BadKey(f"replay: two rows without a label have the key {keys[row]!r}")
                 unanswered.add(str(keys[row]))
         # Copies of what is not checked again: the caller's own may change while the log is read.

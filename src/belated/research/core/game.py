@@ -12,7 +12,7 @@ import cython
 import numpy as np
 
 from belated import refusals
-from belated.core.learner import busy
+from belated.core.online import busy
 from belated.errors import TimelineError
 
 if cython.compiled:
@@ -141,7 +141,9 @@ class Game:
         done: cython.Py_ssize_t = 0
         end: cython.Py_ssize_t
         try:
-            while done < count:
+            while True:  # one with a condition is repeated outside of the ``try`` in Python 3.13.0
+                if done == count:
+                    break
                 end = min(count, done + CHUNK)
                 if has_user_parts:
                     done = self.follow(timeline, done, end)
@@ -168,7 +170,9 @@ class Game:
         self.delays_at, self.due_at = ints_at(self.delays), ints_at(self.due)
         self.last_at, self.after_at = ints_at(self.last), ints_at(self.after)
         try:
-            while done < rounds:
+            while True:  # one with a condition is repeated outside of the ``try`` in Python 3.13.0
+                if done == rounds:
+                    break
                 end = min(rounds, done + CHUNK)
                 if has_user_parts:
                     done = self.follow_rule(done, end)

@@ -135,11 +135,7 @@ class Ringmaster(Method):
 
 
 class AdaptiveRevision(Method):
-    """AdaGrad per coordinate that revises its steps; a ticket keeps the ``gathered`` sum before it.
-
-    With b the sum of those since then: z += g^2 + 2 g b, eta = alpha / (beta + sqrt(max z)),
-    w += (eta_old - eta) b - eta g. The play is Pi(w).
-    """
+    """``squares`` is z, ``unprojected`` w; a ticket keeps the ``gathered`` sum before it."""
 
     FIELDS = {"unprojected": ANY, "squares": ANY, "largest": NOT_NEGATIVE}
 
@@ -176,10 +172,7 @@ class AdaptiveRevision(Method):
 
 
 class DOOMD(Method):
-    """x <- argmin_K <g_s + h_new - h_old, x> + B(x, x') / eta, with ``Hint`` h.
-
-    One step for each gradient, and one with the hints alone if only these change.
-    """
+    """One step for each gradient, and one with the hints alone if only these change."""
 
     def __init__(self, setting, eta, has_hints):
         Method.__init__(self, setting, hints=has_hints)
@@ -207,11 +200,7 @@ class DOOMD(Method):
 
 
 class MildOGD(Method):
-    """Experts j = 0, 1, .. with x^j <- Pi(x^j - 2^j eta g_s), and the play sum_j w_j x^j.
-
-    w_j is proportional to exp(-alpha sum_s <g_s, x_s^j - x_s>) / ((j + 1) (j + 2)). A ticket keeps
-    the points of all experts and the play.
-    """
+    """Experts j = 0, 1, ..; a ticket keeps the points of all experts and the play."""
 
     FIELDS = {"points": VECTOR, "losses": ANY}
 
@@ -281,11 +270,7 @@ class RoundDescent(GradientDescent):
 
 
 class QuanrudKhashabiDoubling(Method):
-    """``RoundDescent`` with eta = gain / sqrt(budget), in epochs.
-
-    A round spends 1 + 2 x (open tickets). When the budget is exceeded, it is doubled until the sum
-    fits, and a new epoch begins with the first point.
-    """
+    """``RoundDescent`` with eta = gain / sqrt(budget), in epochs that have ``spent`` so much."""
 
     FIELDS = {"spent": NOT_NEGATIVE, "budget": NOT_NEGATIVE}
 
@@ -329,10 +314,7 @@ class DelayedDualAveraging(Method):
 
 
 class FTDRL(Method):
-    """x = Pi((x_1 / eta - B) / (1 / eta + C)) for losses <b, x> + (c / 2) |x|^2, answers (b, c).
-
-    B and C = ``bend`` are their sums.
-    """
+    """``gathered`` is the sum of the b of answers (b, c), ``bend`` that of the c."""
 
     FIELDS = {"bend": NOT_NEGATIVE}
 
@@ -365,10 +347,7 @@ class FTDRL(Method):
 
 
 class QiuEspositoZhang(Method):
-    """x = Pi(mean of x_s - g_s / lambda over the rounds received); a ticket keeps its x_s.
-
-    A lost gradient counts as zero, with its point x_s.
-    """
+    """Gathers x_s - g_s / lambda; a ticket keeps its x_s, and a lost gradient counts as zero."""
 
     def __init__(self, setting, curvature):
         Method.__init__(self, setting, len(setting.first), True)
@@ -399,10 +378,7 @@ class QiuEspositoZhang(Method):
 
 
 class ODFTRL(Method):
-    """x_t = argmin_K <sum of received g_s + n g_last, x> + psi(x) / eta.
-
-    n is the factor of ``Hint``, or ``copies`` if that is not negative.
-    """
+    """The factor of the hint is that of ``Hint``, or ``copies`` if that is not negative."""
 
     def __init__(self, setting, eta, has_hints, copies=-1.0):
         Method.__init__(self, setting, 0, True, has_hints)
@@ -425,10 +401,7 @@ class ODFTRL(Method):
 
 
 class FrankWolfe(Method):
-    """y_{n+1} = y_n + r_n (v_n - y_n), v_n = argmin_K <grad F_n(y_n), v>, r_n the best for F_n.
-
-    F_n(y) = gain <sum of n gradients, y> + |y - y_1|^2.
-    """
+    """Steps towards corners, for F_n(y) = gain <sum of n gradients, y> + |y - y_1|^2."""
 
     def __init__(self, setting, gain):
         Method.__init__(self, setting, 0, True)
@@ -517,11 +490,7 @@ class Bistritz(Exploring):
         self.tune(rounds, total_delay)
 
     def tune(self, rounds, total_delay):
-        """Set delta and eta for T rounds and a total delay d.
-
-        delta / r = min{1, max(sqrt(A) T^(-1/4), (A d)^(1/3) T^(-2/3))} with A = k M / (G r), and
-        eta = D / sqrt(T (k M / delta)^2 + 2 G (k M / delta) d).
-        """
+        """Set delta and eta for T rounds and a total delay d."""
         noise = self.dim * self.magnitude
         ratio = noise / (self.lipschitz * self.inner)
         share = sqrt(ratio / sqrt(rounds))
@@ -544,11 +513,7 @@ class Bistritz(Exploring):
 
 
 class BistritzDoubling(Bistritz):
-    """``Bistritz`` in epochs, each tuned for powers of two.
-
-    An epoch has spent ``rounds`` of ``most_rounds``, and ``waiting``, the sum of the tickets that
-    were open at its plays, of ``most_waiting``. When one is exceeded, it grows in the next epoch.
-    """
+    """Epochs that have spent ``rounds`` of ``most_rounds``, ``waiting`` of ``most_waiting``."""
 
     FIELDS = dict.fromkeys(("most_rounds", "most_waiting", "rounds", "waiting"), NOT_NEGATIVE)
 

@@ -245,10 +245,9 @@ class Hedging(InTurn):
 
 
 class DUB(Hedging):
-    """lambda = (2 max window + sqrt(sum of a^2 + 2 alpha b)) / alpha, alpha = ln k.
+    """``widest`` is the largest window, the sum of a_j over j < s that had not tuned at play s.
 
-    The window of s is the sum of a_j over all j < s that had not tuned when s was played. Rounds
-    tune in ticket order, so that is the increase of ``paid`` since then.
+    Rounds tune in ticket order, so that is the increase of ``paid`` since then.
     """
 
     FIELDS = {**Hedging.FIELDS, **dict.fromkeys(("widest", "squares"), NOT_NEGATIVE)}

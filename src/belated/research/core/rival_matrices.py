@@ -12,7 +12,7 @@ import numpy as np
 
 from belated.core.component import ANY, COUNT, NOT_NEGATIVE, SUM, demand, section
 from belated.core.component import SLACK as ROUNDING
-from belated.core.learner import busy
+from belated.core.linear import Forecasts
 from belated.errors import BadFeatures, BadFeedback
 from belated.research.core.rival import is_doubled
 from belated.validation import numbers
@@ -90,7 +90,7 @@ def check_matrices(matrix, inverse, ridge):
 
 
 class DelayedONS(Method):
-    """x_t = argmin_K (lambda_t / 2) |x - x_1|^2 + sum <g_s, x> + (beta / 2) <g_s, x - x_s>^2.
+    """The sums of ``rivals.DelayedONS``.
 
     ``slopes`` b is the sum of g_s (1 - beta <g_s, x_s - x_1>), ``matrix`` M that of g_s g_s', and
     ``inverse`` P = (lambda I + beta M)^-1. ``ridge`` is lambda_t, ``backlogs`` S_t, ``oldest`` the
@@ -362,38 +362,40 @@ class Regression(Learner):
 
     __slots__ = ("_model", "forecast")
 
-    def _predict_with(self, model, kind, forecast):
-        """Set the model; ``forecast`` is the named tuple, of ticket and value, to return."""
+    def _predict_with(self, settings, model, kind, forecast):
+        """Set settings, the model, and the named tuple (ticket, value) to return."""
         self._model, self.forecast = model, forecast
-        self._begin(model, kind, (1,), False)
+        self._begin(settings, model, kind, (1,), False)
 
-    def predict(self, features, *, key=None):
-        """Return the next ticket and a prediction; ``features`` are ``dimension`` numbers.
+    def predict(self, row, *, key=None, at=None, deadline=None):
+        """Return the next ticket and a prediction; ``row`` has ``dimension`` numbers.
 
-        With a ``key``, every other verb takes the key in the place of the ticket.
+        With a ``key``, every other method takes the key in the place of the ticket.
         """
-        row = numbers(features, "predict: features must be numbers", BadFeatures)
-        if row.shape != (self._model.dim,):
+        return self._alone("predict", lambda: self._open("predict", row, key, at, deadline))
+
+    def _open(self, who, row, key, at, deadline):
+        if at is not None or deadline is not None:
+            raise self._unsupported(who, "at")
+        features = numbers(row, f"{who}: features must be numbers", BadFeatures)
+        if features.shape != (self._model.dim,):
             raise BadFeatures(
-                f"predict: features are a vector of {self._model.dim} numbers, got shape "
-                f"{row.shape}"
+                f"{who}: features are a vector of {self._model.dim} numbers, got shape "
+                f"{features.shape}"
             )
         found = np.empty(1)
-        if not self._is_ready:
-            raise busy("predict")
-        self._model.take_rows(row, self._model.tickets.rounds)
-        ticket = self._event(PREDICT, 0, floats_at(found), key, "predict")
+        self._model.take_rows(features, self._model.tickets.rounds)
+        ticket = self._event_alone(PREDICT, 0, floats_at(found), key)
         if ticket < 0:
-            raise unusable("predict: ", row)
+            raise unusable(f"{who}: ", features)
         return self.forecast(ticket, found[0].item())
 
-    def observe(self, ticket, label):
-        """Learn the label of a ticket: any order, any delay.
+    def peek(self, row):
+        """Return what ``predict`` would, without a ticket and without any change."""
+        return self._alone("peek", lambda: self._peeked(row, "peek"))
 
-        Raises ``UnknownTicket``, ``AlreadyObserved`` or ``BadFeedback``, and then nothing has
-        changed.
-        """
-        return Learner.observe(self, ticket, label)
+    def _columns(self, tickets, values):
+        return Forecasts(tickets, np.array(values, np.float64))
 
     def _refusal(self, status, ticket, where):
         """Return the error for a refusal, about labels."""

@@ -30,7 +30,6 @@ from belated.research.game.decisions import DecisionRun, play_decisions
 from belated.research.game.game import Game
 from belated.research.game.run import LinearSums, Run
 from belated.research.game.solver import support
-from belated.research.losses.compose import loss_of
 from belated.research.worlds import World
 from belated.timeline import Timeline
 from belated.validation import checked_seed
@@ -102,7 +101,7 @@ def play(
     sees_base = detail and told != "function" and _has_own_base(spec)
     table = core_game.Game(
         learner._player,
-        loss_of(game.losses),
+        game.losses.in_core(),
         told,
         _marks(checkpoints, game.rounds),
         game.rounds,

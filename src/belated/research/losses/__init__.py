@@ -23,36 +23,22 @@ seed and t, bit for bit the same everywhere, without end and without memory.
 
 from __future__ import annotations
 
-from belated.research.losses.base import Constants, Loss
-from belated.research.losses.custom import Custom
-from belated.research.losses.families import Absolute, Hinge, Linear, Logistic, Quadratic, Squared
-from belated.research.losses.generators import (
-    Adaptive,
-    Alternating,
-    Blocks,
-    Drifting,
-    Random,
-    Switching,
-)
-from belated.research.losses.given import Given
-from belated.research.losses.source import Source
+from belated.research.losses.base import Constants as Constants
+from belated.research.losses.base import Loss as Loss
+from belated.research.losses.custom import Custom as Custom
+from belated.research.losses.families import Absolute as Absolute
+from belated.research.losses.families import Hinge as Hinge
+from belated.research.losses.families import Linear as Linear
+from belated.research.losses.families import Logistic as Logistic
+from belated.research.losses.families import Quadratic as Quadratic
+from belated.research.losses.families import Squared as Squared
+from belated.research.losses.sources import Adaptive as Adaptive
+from belated.research.losses.sources import Alternating as Alternating
+from belated.research.losses.sources import Blocks as Blocks
+from belated.research.losses.sources import Drifting as Drifting
+from belated.research.losses.sources import Given as Given
+from belated.research.losses.sources import Random as Random
+from belated.research.losses.sources import Source as Source
+from belated.research.losses.sources import Switching as Switching
 
-__all__ = [
-    "Absolute",
-    "Adaptive",
-    "Alternating",
-    "Blocks",
-    "Constants",
-    "Custom",
-    "Drifting",
-    "Given",
-    "Hinge",
-    "Linear",
-    "Logistic",
-    "Loss",
-    "Quadratic",
-    "Random",
-    "Source",
-    "Squared",
-    "Switching",
-]
+__all__ = sorted(name for name, thing in vars().items() if isinstance(thing, type))

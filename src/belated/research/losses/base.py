@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
+import numpy as np
+from numpy.typing import ArrayLike
+
+from belated.arrays import Floats, Ints
 from belated.domains import Domain
 from belated.errors import SpecError
+from belated.research.core import losses as core_losses
 from belated.spec import Spec, whole
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from belated.arrays import Floats, Ints
 
 
 class Constants(NamedTuple):
@@ -76,6 +76,10 @@ class Loss(Spec):
         """Return the sum of f_t(x) over t < mark at one fixed x, for ascending marks."""
         raise NotImplementedError
 
+    def in_core(self) -> core_losses.Loss:
+        """Return new losses of the core, with work space of their own."""
+        raise NotImplementedError
+
     def _known_rounds(self, name: str, value: Any, *, excess: int = 0) -> int:
         """Return a whole number which, with ``excess``, is no more than there are rounds."""
         result = whole(self.kind, name, value, least=0)
@@ -89,8 +93,6 @@ class Loss(Spec):
 
     def _marks(self, marks: ArrayLike) -> Ints:
         """Return marks as ascending int64, or say what is wrong with them."""
-        import numpy as np
-
         result = np.asarray(marks)
         if result.size == 0 and result.ndim == 1:
             return np.zeros(0, dtype=np.int64)
@@ -112,8 +114,6 @@ class Loss(Spec):
 
 def finite_numbers(wanted: str, given: Any, dim: int) -> Floats:
     """Return ``dim`` finite numbers as a float64 array of its own, or say what they are not."""
-    import numpy as np
-
     try:
         array = np.array(given)
     except ValueError as error:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+from numpy.typing import ArrayLike
+
+from belated.arrays import Floats
+from belated.domains import Domain
 from belated.errors import SpecError
+from belated.research.core import losses as core_losses
 from belated.research.losses.base import Constants, Loss, finite_numbers
 from belated.spec import number, positive, whole
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from belated.arrays import Floats
-    from belated.domains import Domain
+from belated.validation import checked_point
 
 
 @dataclass(frozen=True, repr=False)
@@ -60,10 +61,12 @@ class Custom(Loss, module="losses"):
 
     def checked_gradient(self, t: int, x: Floats) -> Floats:
         """Return a gradient as an array of its own: the function may use its one again."""
-        from belated.validation import checked_point
-
         who = f"{self.kind}: gradient({t}, x)"
         return checked_point(self.gradient(t, x), self.dim, who)
+
+    def in_core(self) -> core_losses.Loss:
+        """Return new losses of the core."""
+        return core_losses.UserLoss(self.dim, self.checked_value, self.checked_gradient)
 
     def constants(self, domain: Domain) -> Constants:
         """Return what the user said."""
@@ -76,8 +79,6 @@ class Custom(Loss, module="losses"):
 
     def total(self, x: ArrayLike, rounds: int) -> tuple[float, Floats]:
         """Return the sums of f_t(x) and of its gradients over t < rounds, at one fixed x."""
-        import numpy as np
-
         point, gradients = self._point(x), np.zeros(self.dim)
         for t in range(self._known_rounds("rounds", rounds)):
             gradients += finite_numbers(
@@ -87,8 +88,6 @@ class Custom(Loss, module="losses"):
 
     def curve(self, x: ArrayLike, marks: ArrayLike) -> Floats:
         """Return the sum of f_t(x) over t < mark at one fixed x, for ascending marks."""
-        import numpy as np
-
         point, places = self._point(x), self._marks(marks)
         rounds = int(places[-1]) if places.size else 0
         values = [self.checked_value(t, point) for t in range(rounds)]

@@ -8,7 +8,7 @@ on the draws. See ``belated.research.rivals`` for the other symbols.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -72,8 +72,7 @@ class DelayedExp3(_Exp3):
     title = "delayed Exp3"
     guarantee = "2 sqrt((k T/2 + d_tot) ln k), in expectation"
 
-    def _player(self, setting: Setting) -> Any:
-        return core.DelayedExp3(setting, self.rate)
+    _core = (core.DelayedExp3, "rate")
 
     def _guaranteed(self, timeline: Timeline) -> Bound | None:
         return self._used_up_to(timeline, math.inf)
@@ -101,8 +100,7 @@ class SkippingExp3(_Exp3):
         """beta = 1 / eta."""
         return 1.0 / self.rate
 
-    def _player(self, setting: Setting) -> Any:
-        return core.DelayedExp3(setting, self.rate, self.threshold)
+    _core = (core.DelayedExp3, "rate", "threshold")
 
     def _guaranteed(self, timeline: Timeline) -> Bound | None:
         return self._used_up_to(timeline, self.threshold)
@@ -277,8 +275,7 @@ class BankerTINF(Bandit):
         "c_s of open rounds; of order sqrt(k T) + sqrt(k d_tot ln d_tot)"
     )
 
-    def _player(self, setting: Setting) -> Any:
-        return core.BankerTINF(setting)
+    _core: ClassVar[tuple[Any, ...]] = (core.BankerTINF,)
 
     def _guaranteed(self, timeline: Timeline) -> Bound | None:
         rounds = np.arange(1.0, timeline.rounds + 1.0)
@@ -317,8 +314,7 @@ class BankerSFTINF(BankerTINF):
         "of order M sqrt(k (T + d_tot)), up to logarithms, M the largest value, in expectation"
     )
 
-    def _player(self, setting: Setting) -> Any:
-        return core.BankerSFTINF(setting)
+    _core = (core.BankerSFTINF,)
 
     def _guaranteed(self, timeline: Timeline) -> Bound | None:
         return None

@@ -56,7 +56,8 @@ class Rival(Method):
     losses) and ``must_be_told``. Fields named in ``FACTS`` must be told in advance. They may be
     None at first, but the method does not run without those that it ``needs``.
 
-    A subclass defines its fields, ``_player`` and, if constants are known, ``_guaranteed``.
+    A subclass defines its fields, ``_core`` or ``_player`` and, if constants are known,
+    ``_guaranteed``.
     ``abstract`` classes hold what several methods share.
     """
 
@@ -68,6 +69,8 @@ class Rival(Method):
     order: ClassVar[str] = "any order; a lost answer counts as zero"
     assumes: ClassVar[str] = ""
     must_be_told: ClassVar[str] = ""
+    _core: ClassVar[tuple[Any, ...]]
+    """The class of the core, and the names of what it takes."""
 
     if TYPE_CHECKING:
 
@@ -197,7 +200,8 @@ class Rival(Method):
 
     def _player(self, setting: Setting) -> Any:
         """Return a new player of the core."""
-        raise NotImplementedError
+        kind, *names = self._core
+        return kind(setting, *(getattr(self, name) for name in names))
 
     def _setting(self, seed: int, strict: bool) -> Setting:
         """Return the set and the assumptions, for the core; refuse if a fact is missing."""
@@ -310,8 +314,7 @@ class Tuned(Rival, abstract=True):
         waiting = self._fact("rounds") + 2 * self._fact("total_delay")
         return self._width / (self.lipschitz * math.sqrt(waiting))
 
-    def _player(self, setting: Setting) -> Any:
-        return core.GradientDescent(setting, self.step)
+    _core: ClassVar[tuple[Any, ...]] = (core.GradientDescent, "step")
 
     def _guaranteed(self, timeline: Timeline) -> Bound | None:
         price = self.step * self.lipschitz**2

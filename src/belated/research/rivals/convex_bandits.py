@@ -84,8 +84,7 @@ class Flaxman(OneValue):
         """nu = R / (M sqrt T)."""
         return self._outer / (self.magnitude * math.sqrt(self._fact("rounds")))
 
-    def _player(self, setting: Setting) -> Any:
-        return core.Flaxman(setting, self.smoothing, self.step)
+    _core = (core.Flaxman, "smoothing", "step")
 
     def _guaranteed(self, timeline: Timeline) -> Bound | None:
         """R^2 k / (2 nu delta) + nu k M^2 T / (2 delta) + 3 delta T (G + M / r) without delay."""
@@ -255,8 +254,7 @@ class DFTBLStronglyConvex(_Blocks):
         rounds, ratio = self._fact("rounds"), self._ratio
         return self._inner * min(1.0, cube_root(ratio * ratio * (1.0 + log(rounds)) / rounds))
 
-    def _player(self, setting: Setting) -> Any:
-        return core.DFTBLStronglyConvex(setting, self.smoothing, self.block, self.curvature)
+    _core = (core.DFTBLStronglyConvex, "smoothing", "block", "curvature")
 
 
 # ---- Two or more values per round ----------------------------------------------------------------
@@ -298,8 +296,7 @@ class AgarwalDekelXiao(Exploring):
         """eta = 1 / sqrt(T), without curvature."""
         return 1.0 / math.sqrt(self._fact("rounds"))
 
-    def _player(self, setting: Setting) -> Any:
-        return core.AgarwalDekelXiao(setting, self.smoothing, self.step, self.curvature)
+    _core = (core.AgarwalDekelXiao, "smoothing", "step", "curvature")
 
     def _guaranteed(self, timeline: Timeline) -> Bound | None:
         """D^2 / eta + eta k^2 G^2 T, or the term with curvature, + G delta T (3 + D / r)."""
@@ -372,8 +369,7 @@ class DOGDSCTwoPoint(_DOGDSC):
     answers = "two values"
     guarantee = "O(d_max ln T), in expectation"
 
-    def _player(self, setting: Setting) -> Any:
-        return core.DOGDSCTwoPoint(setting, self.smoothing, self.curvature)
+    _core = (core.DOGDSCTwoPoint, "smoothing", "curvature")
 
 
 class DOGDSCManyPoint(_DOGDSC):
@@ -387,5 +383,4 @@ class DOGDSCManyPoint(_DOGDSC):
     answers = "k + 1 values"
     guarantee = "O(d_max ln T)"
 
-    def _player(self, setting: Setting) -> Any:
-        return core.DOGDSCManyPoint(setting, self.smoothing, self.curvature)
+    _core = (core.DOGDSCManyPoint, "smoothing", "curvature")

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from belated import core, sealed
+from belated import core
 from belated.arrays import Floats, Ints
 from belated.bounds import Bound
 from belated.core.component import demand
-from belated.core.learner import busy
-from belated.errors import BadFeatures, SnapshotError, SpecError
-from belated.files import StrPath, write_whole
+from belated.core.online import busy
+from belated.errors import BadFeatures, SpecError
 from belated.keys import Key
 from belated.models.events import events_of
-from belated.models.extras import extras_of
 from belated.models.linear import events as of_log
 from belated.models.linear.model import Forecast
+from belated.models.online import Model
+from belated.models.snapshots import Contents
 from belated.research.core import rival_matrices
 from belated.research.rivals.base import checked
 from belated.spec import positive
@@ -64,7 +62,7 @@ class Told:
         return rival_matrices.VAW(self.dimension, self.magnitude, growth, self.ridge, self.strict)
 
 
-class DelayedVAW(rival_matrices.Regression):
+class DelayedVAW(Model[float, Told], rival_matrices.Regression):
     """Linear regression with late labels (Qiu, Esposito and Zhang 2025).
 
     With z_t the features of round t, y_s the labels received and A_t = lambda_t I + the sum of
@@ -99,7 +97,9 @@ class DelayedVAW(rival_matrices.Regression):
     (0, 0.2059)
     """
 
-    __slots__ = ("__dict__", "__weakref__", "_told")
+    __slots__ = ("__dict__", "__weakref__")
+
+    _kind_name = _KIND
 
     def __init__(
         self,
@@ -113,42 +113,17 @@ class DelayedVAW(rival_matrices.Regression):
     ) -> None:
         self._take(Told(dimension, magnitude, norm, ridge, caution, strict))
 
-    def _take(self, told: Told) -> None:
+    def _take(self, settings: Told, like: Any = None) -> None:
         core.warn_if_interpreted()
-        self._told = told
-        self._predict_with(told.model(), _KIND, Forecast)
+        self._predict_with(settings, settings.model(), _KIND, Forecast)
 
     if TYPE_CHECKING:  # methods of the core, with types
         _predict_with: Any
-        _state: Any
-        run: Any
+        _model: Any
 
         def predict(  # type: ignore[override]  # it takes features as well
-            self, features: ArrayLike, *, key: Key | None = None
+            self, row: ArrayLike, *, key: Key | None = None, at: None = None, deadline: None = None
         ) -> Forecast: ...
-
-        def observe(self, ticket: int | Key, label: float) -> bool: ...
-
-        def cancel(self, ticket: int | Key) -> None: ...
-
-    def fresh(self) -> Self:
-        """Return a new model with the same arguments."""
-        return type(self)(**asdict(self._told))
-
-    @property
-    def told(self) -> Told:
-        """The arguments of the model."""
-        return self._told
-
-    @property
-    def rounds(self) -> int:
-        """Number of predictions; also the next ticket."""
-        return int(self._model.tickets.rounds)
-
-    @property
-    def open(self) -> int:
-        """Number of tickets without a label."""
-        return int(self._model.tickets.open)
 
     @property
     def excess(self) -> int:
@@ -160,26 +135,32 @@ class DelayedVAW(rival_matrices.Regression):
         """A^-1 b, for a row of zeros."""
         return np.asarray(self._model.inverse @ self._model.sums)
 
-    def replay(self, rows: ArrayLike, labels: ArrayLike, timeline: Timeline | ArrayLike) -> Floats:
+    def replay(  # type: ignore[override]  # it takes features as well
+        self, rows: ArrayLike, answers: ArrayLike, timeline: Timeline | ArrayLike
+    ) -> Floats:
         """Feed a whole log through the compiled loop and return the predictions in ticket order.
 
-        Row i of ``rows`` and entry i of ``labels`` belong to the i-th prediction of this call;
+        Row i of ``rows`` and entry i of ``answers`` belong to the i-th prediction of this call;
         labels of tickets that are not observed are ignored. ``timeline`` is a ``Timeline`` (missing
         labels stay open) or an array of events: t for the prediction of ticket t, ~t for its label.
         The result is the same, bit for bit, as event by event. If an event is refused, or the
         replay is interrupted, the model does not change.
         """
         given = numbers(rows, "replay: rows must be numbers", BadFeatures)
-        if given.ndim != 2 or given.shape[1] != self._told.dimension:
+        if given.ndim != 2 or given.shape[1] != self.settings.dimension:
             raise BadFeatures(
-                f"replay: rows have {self._told.dimension} columns, got shape {given.shape}"
+                f"replay: rows have {self.settings.dimension} columns, got shape {given.shape}"
             )
-        known = of_log.vector(labels, "replay: labels", len(given))
+        known = of_log.vector(answers, "replay: labels", len(given))
         begin = self.rounds
-        found = self.run(events_of(timeline, "replay"), (given, known, begin), first=begin)
+        found = rival_matrices.Regression.replay(
+            self, events_of(timeline, "replay"), (given, known, begin), first=begin
+        )
         return found.ravel()
 
-    def _run_arguments(self, log: Ints, given: tuple[Floats, Floats, int]) -> tuple[Ints, Floats]:
+    def _replay_arguments(
+        self, log: Ints, given: tuple[Floats, Floats, int]
+    ) -> tuple[Ints, Floats]:
         """Check a log, and pass its features to the model."""
         rows, labels, begin = given
         if begin != self.rounds:
@@ -206,7 +187,7 @@ class DelayedVAW(rival_matrices.Regression):
         >>> model.regret_within()
         0.75
         """
-        model, told = self._model, self._told
+        model, told = self._model, self.settings
         size = told.norm if norm is None else positive(_KIND, "norm", norm)
         learned = told.magnitude**2 * (0.5 * float(model.squares) + 2.0 * float(model.drift))
         return 0.5 * float(model.ridge) * size**2 + learned
@@ -223,7 +204,7 @@ class DelayedVAW(rival_matrices.Regression):
         >>> model.bound(Timeline.from_delays([0] * 500), size=1.0).total.__round__(3)
         8.183
         """
-        told, k = self._told, self._told.dimension
+        told, k = self.settings, self.settings.dimension
         steep = positive(_KIND, "size", size)
         weight = told.norm if norm is None else positive(_KIND, "norm", norm)
         learned = k * math.log1p(steep**2 * timeline.rounds / (k * told.ridge))
@@ -241,51 +222,14 @@ class DelayedVAW(rival_matrices.Regression):
 
     # --- Snapshots ------------------------------------------------------------------------------
 
-    def snapshot(self, *, secret: bytes | None = None) -> bytes:
-        """Return the model as bytes; equal models give equal bytes.
+    def _contents(self) -> Contents:
+        return Contents({"told": asdict(self.settings)}, *self._state_now())
 
-        With a ``secret``, a change of the bytes is detected.
-        """
-        state, keys = self._state("snapshot")
-        arrays = {name: value for name, value in state.items() if isinstance(value, np.ndarray)}
-        fields = {name: value for name, value in state.items() if name not in arrays}
-        about = {"told": asdict(self._told), "state": fields, **keys}
-        return sealed.seal(_KIND, about, arrays, secret)
-
-    @classmethod
-    def restore(cls, blob: bytes, *, secret: bytes | None = None) -> Self:
-        """Return the model of a snapshot, with the same future.
-
-        ``secret`` is that of ``snapshot``. Any other bytes give a ``SnapshotError``, or at least a
-        model that predicts numbers.
-        """
-        about, arrays = sealed.unseal(_KIND, blob, None, secret)
-        model = cls.__new__(cls)
-        try:
-            told, state = Told(**about["told"]), {**dict(about["state"]), **arrays}
-        except (KeyError, SpecError, TypeError, ValueError) as error:
-            raise SnapshotError(f"restore: the arguments cannot be read ({error})") from error
-        size = sum(array.size for array in arrays.values())
+    def _read(self, about: dict[str, Any], arrays: dict[str, Any], parts: Any) -> dict[str, Any]:
+        told, size = Told(**about["told"]), sum(array.size for array in arrays.values())
         demand(size >= 2 * told.dimension**2, "the dimension")  # before memory is allocated for it
-        model._take(told)
-        model._model.check(state)
-        model._model.restore(state)
-        model._keys.restore(about)
-        return model
+        self._take(told)
+        return {}
 
-    def save(self, path: StrPath, *, secret: bytes | None = None) -> None:
-        """Write a snapshot to a file, atomically."""
-        write_whole(path, self.snapshot(secret=secret))
-
-    @classmethod
-    def load(cls, path: StrPath, *, secret: bytes | None = None) -> Self:
-        """Restore the model from a file."""
-        return cls.restore(Path(path).read_bytes(), secret=secret)
-
-    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...], Any]:
-        """Pickle and copy by snapshot, with the attributes of subclasses."""
-        return type(self).restore, (self.snapshot(),), extras_of(self, DelayedVAW)
-
-    def __repr__(self) -> str:
-        """Return the model in one line."""
-        return f"<DelayedVAW in {self._told.dimension}: {self.rounds} rounds, {self.open} open>"
+    def _title(self) -> str:
+        return f"DelayedVAW in {self.settings.dimension}"

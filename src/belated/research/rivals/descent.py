@@ -2,7 +2,8 @@
 
 x_t is the play of round t, g_s the gradient of round s, and g_n the n-th that arrives; F_t are the
 rounds whose gradient arrived in round t. See ``belated.rivals`` for the other symbols. Points are
-projected on the set, also where a paper has no set.
+projected on the set, also where a paper has no set. Methods whose guarantee is without delay use a
+late gradient as that of the current point.
 """
 
 from __future__ import annotations
@@ -38,8 +39,6 @@ from belated.timeline import Timeline
 class Zinkevich(Rival):
     """Online gradient descent: x = Pi_K(x - eta_n g_n), eta_n = D / (G sqrt n).
 
-    The method knows nothing of delays: a late gradient is used as that of the current point.
-
     >>> from belated import Ball, Learner
     >>> learner = Learner(Zinkevich(Ball(2), lipschitz=8.0))
     >>> _ = learner.predict(), learner.observe(0, [2.0, 0.0])
@@ -62,10 +61,7 @@ class Zinkevich(Rival):
 
 
 class HazanAgarwalKale(Rival):
-    """Gradient descent for strongly convex losses: x = Pi_K(x - g_n / (lambda n)).
-
-    The method knows nothing of delays: a late gradient is used as that of the current point.
-    """
+    """Gradient descent for strongly convex losses: x = Pi_K(x - g_n / (lambda n))."""
 
     title = "Hazan-Agarwal-Kale"
     reference = "Hazan, Agarwal and Kale 2007"
@@ -81,8 +77,7 @@ class HazanAgarwalKale(Rival):
 class AdaGrad(Rival):
     """Gradient descent with x = Pi_K(x - eta_n g_n), eta_n = a (D / sqrt 2) / sqrt(sum |g_m|^2).
 
-    The sum is over m <= n; a is ``scale``. The method knows nothing of delays: a late gradient is
-    used as that of the current point. With another a, (a + 1 / a) replaces 2 in the guarantee
+    The sum is over m <= n; a is ``scale``. With another a, (a + 1 / a) replaces 2 in the guarantee
     2 D sqrt(sum of squares / 2).
 
     Differs from the paper: one step size for all coordinates, so that the method runs on any set,
@@ -144,8 +139,7 @@ class AdaDelay(Rival):
     smoothness: float
     scale: float
 
-    def _player(self, setting: Setting) -> Any:
-        return core.AdaDelay(setting, self.smoothness, self.scale)
+    _core = (core.AdaDelay, "smoothness", "scale")
 
 
 class DelayAdaptiveSGD(Rival):
@@ -164,8 +158,7 @@ class DelayAdaptiveSGD(Rival):
     step: float
     workers: int
 
-    def _player(self, setting: Setting) -> Any:
-        return core.DelayAdaptiveSGD(setting, self.step, self.workers)
+    _core = (core.DelayAdaptiveSGD, "step", "workers")
 
 
 class KoloskovaStichJaggi(Rival):
@@ -194,8 +187,7 @@ class KoloskovaStichJaggi(Rival):
                 f"{1.0 / (4.0 * self.smoothness):.6g}, got {self.step!r}"
             )
 
-    def _player(self, setting: Setting) -> Any:
-        return core.KoloskovaStichJaggi(setting, self.step, self.smoothness, self.workers)
+    _core = (core.KoloskovaStichJaggi, "step", "smoothness", "workers")
 
 
 class Ringmaster(Rival):
@@ -231,8 +223,7 @@ class Ringmaster(Rival):
         step = min(1.0 / (2.0 * stalest * steep), eps / (4.0 * steep * spread))
         return cls(domain, step, stalest)
 
-    def _player(self, setting: Setting) -> Any:
-        return core.Ringmaster(setting, self.step, self.stalest)
+    _core = (core.Ringmaster, "step", "stalest")
 
 
 class LangfordSmolaZinkevich(Rival):
@@ -246,8 +237,6 @@ class LangfordSmolaZinkevich(Rival):
     Answers must arrive in ticket order and no later than told; they may arrive earlier, as at the
     end of a game.
 
-    For every sigma, regret <= sigma G^2 sqrt(T) + F^2 sqrt(T) / sigma + G^2 sigma tau^2 / 2 +
-    2 G^2 sigma tau sqrt(T).
     Differs from the paper: max(tau, 1), as tau = 0 would divide by zero.
     """
 
@@ -413,8 +402,7 @@ class QuanrudKhashabi(Tuned):
     title = "Quanrud-Khashabi"
     reference = "Quanrud and Khashabi 2015"
 
-    def _player(self, setting: Setting) -> Any:
-        return core.RoundDescent(setting, self.step)
+    _core = (core.RoundDescent, "step")
 
 
 class QuanrudKhashabiDoubling(Rival):
@@ -511,9 +499,6 @@ class DMD(_MirrorDescent):
     * ``curvature`` = lambda > 0, relative to psi: eta_t = 1 / (lambda N_t). No facts are needed
       then, except for T with the entropy, and others are refused.
 
-    Without curvature regret <= D_psi^2 / (2 eta) + eta G^2 (T / 2 + d_tot): a step with a batch of
-    b gradients costs eta G^2 b^2 / 2, and b (b - 1) / 2 is the delay of its members among
-    themselves.
     Differs from the paper: steps are exact, and the entropy with curvature runs on
     {x_i >= 1 / (k T)}, where its divergence is bounded.
     """

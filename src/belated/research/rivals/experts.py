@@ -35,9 +35,7 @@ class DORM(OnExperts):
     the play is uniform. There is no learning rate. ``hint="recent"`` guesses the missing regrets
     and the next one by the last one received, h_t = (open + 1) r_last.
 
-    For losses in [0, 1], regret <= sqrt((q - 1) sum_n (|r_n|^2 + 2 |r_n| |h_n - sum_m r_m|)) in the
-    q-norm, m running over the arrivals between play and arrival of n. With hints that is at most
-    k^(1/q) sqrt((q - 1) (3 T + 4 d_tot)). q near 2 ln k gives sqrt(ln k) in place of sqrt(k).
+    The guarantee is for losses in [0, 1]; q near 2 ln k gives sqrt(ln k) in place of sqrt(k).
     Differs from the authors' code: a round without arrivals keeps the regrets collected so far.
     """
 
@@ -134,8 +132,7 @@ class DUB(Hedging):
     Differs from the paper: any delays; and lambda = 0 is exact, not below 1e-8 as in their code.
     """
 
-    def _player(self, setting: Setting) -> Any:
-        return core.DUB(setting)
+    _core = (core.DUB,)
 
 
 class AdaHedgeD(Hedging):
@@ -155,8 +152,7 @@ class AdaHedgeD(Hedging):
     Differs from the paper: any delays; and lambda = 0 is exact, not below 1e-8 as in their code.
     """
 
-    def _player(self, setting: Setting) -> Any:
-        return core.AdaHedgeD(setting)
+    _core = (core.AdaHedgeD,)
 
 
 class LearnedHints(Regularised):

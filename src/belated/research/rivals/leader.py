@@ -30,8 +30,6 @@ class DelayedDualAveraging(Rival):
     V_t = sum_{s <= t} (1/2 + sigma_s). Nothing is told in advance, and every round moves the play,
     also one without an arrival.
 
-    Regret <= lambda_T R^2 / 2 + sum_t G^2 (1/2 + sigma_t) / lambda_t, as the leader that knows all
-    gradients is at most G sigma_t / lambda_t away.
     Differs from the paper: a single agent, and the step that this derivation gives.
     """
 
@@ -80,8 +78,7 @@ class FTDRL(Tuned):
     def _width(self) -> float:
         return self._outer
 
-    def _player(self, setting: Setting) -> Any:
-        return core.FTDRL(setting, self.step)
+    _core = (core.FTDRL, "step")
 
 
 class ODFTRL(Regularised):
@@ -93,9 +90,6 @@ class ODFTRL(Regularised):
     gradients by the last one received, h_t = (open + 1) g_last; ``"none"`` is h_t = 0.
     If ``lipschitz`` G is given, the bound uses it, and larger gradients are counted.
 
-    Regret <= lambda max psi + sum_t huber(|h_t - sum_{s in P_t} g_s|, |g_t|) / lambda
-    with huber(x, y) = x^2 / 2 - max(x - y, 0)^2 / 2 and P_t the rounds pending at t, itself
-    included; with hints that is at most lambda max psi + G^2 (3 T / 2 + 2 d_tot) / lambda.
     Differs from the paper: any delays, not one fixed delay.
     """
 
@@ -125,8 +119,6 @@ class WOFTRL(Regularised):
     two players with payoffs in [-1, 1] have L = 2. psi and ``lipschitz`` are as in ``ODFTRL``.
     ``copies`` is another n, for comparison: up to d it diverges.
 
-    Against any losses regret <= mu max psi + G^2 (3 T / 2 + 2 d_tot) / mu, with ``copies``
-    mu max psi + G^2 ((n + 1/2) T + d_tot) / mu.
     Differs from the paper: any delays, n being the number of open tickets plus one; that is d + 1
     where the delay is fixed.
     """
@@ -182,8 +174,7 @@ class QiuEspositoZhang(Rival):
     domain: Domain
     curvature: float
 
-    def _player(self, setting: Setting) -> Any:
-        return core.QiuEspositoZhang(setting, self.curvature)
+    _core = (core.QiuEspositoZhang, "curvature")
 
 
 class DelayedFrankWolfe(Rival):
@@ -213,8 +204,7 @@ class DelayedFrankWolfe(Rival):
         root = math.sqrt(self._fact("rounds") + 2)
         return self.domain.diameter / (self.lipschitz * root * math.sqrt(root))
 
-    def _player(self, setting: Setting) -> Any:
-        return core.FrankWolfe(setting, self.step)
+    _core = (core.FrankWolfe, "step")
 
     def _guaranteed(self, timeline: Timeline) -> Bound | None:
         eta, steep, rounds = self.step, self.lipschitz, timeline.rounds
@@ -286,8 +276,6 @@ class DelayedONS(Rival):
     margins up to m about exp(-m). Without delay, and while the minimum is inside of the set, this
     is the online Newton step of Hazan, Agarwal and Kale with eps = lambda_0 / beta.
 
-    After the paper, regret <= lambda_0 D^2 / 2 + L_T, and with delays
-    lambda_0 D^2 / 2 + min{2.125 d_max L_T, 4.375 G D sqrt(d_tot)} more.
     Differs from the paper: the rate is its own, rule and constants are derived here. lambda_t is
     rounded up to lambda_0 times a power of 2, so that P, the inverse of the matrix, is updated in
     O(k^2) and recomputed only when that doubles.

@@ -5,23 +5,28 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import product
 from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
 
 from belated.arrays import Floats
-from belated.report import Bars, Heat, Section, Table
+from belated.report import Section, Table
 from belated.research.game import Game
 from belated.research.losses import Linear
+from belated.research.study.contest import (
+    SLACK,
+    Contest,
+    contests,
+    kind_section,
+    least_section,
+    standings,
+)
 from belated.research.study.contestants import ARMS
 from belated.research.study.games import BLOCK, DELAYS, experts, measure
-from belated.research.study.plan import Cell, Opening, Row, Study
+from belated.research.study.plan import Cell, Numbers, Row, Study, crossed
 from belated.research.study.tables import (
-    bars,
     by,
-    counted,
     listed,
     mean,
     numbers,
@@ -35,9 +40,6 @@ _PATTERNS = (
     *("none", "constant", "constant, long", "uniform", "heavy tails", "outages", "often lost"),
 )
 _QUICK_PATTERNS = ("none", "constant, long", "heavy tails")
-_GOOD: Final = 0.1
-"""How much more than the best method another one may lose to count as good."""
-_UNKNOWN: Final = "No game is finished yet."
 
 
 def _coins(rng: np.random.Generator, means: Floats) -> Floats:
@@ -108,16 +110,8 @@ class Arms(Study):
         """All methods with all losses and delays."""
         rounds, seeds, sizes = (2_000, 2, (4,)) if quick else (10_000, 24, (2, 10))
         patterns = _QUICK_PATTERNS if quick else _PATTERNS
-        games = product(LOSSES, patterns, sizes, range(seeds), ARMS)
-        for loss, pattern, arms, seed, method in games:
-            yield Cell.of(
-                loss=loss,
-                pattern=pattern,
-                arms=arms,
-                rounds=rounds,
-                seed=seed,
-                method=method,
-            )
+        draws = {"arms": sizes, "seed": range(seeds), "method": ARMS}
+        yield from crossed(loss=LOSSES, pattern=patterns, **draws, rounds=rounds)
 
     def run(self, cell: Cell) -> dict[str, Any]:
         """Play one game."""
@@ -126,85 +120,54 @@ class Arms(Study):
         spec = ARMS[cell["method"]].make(game, experts(cell["arms"]))
         return {**measure(spec, game, cell["seed"])[1], "luck": luck}
 
-    def opening(self, rows: Sequence[Row]) -> Opening:
+    def numbers(self, rows: Sequence[Row]) -> Numbers:
         """Who loses least in the mean, and who of those that are told nothing."""
-        shares = _shares(rows)
-        if not shares:
-            return Opening(_UNKNOWN, ())
-        first = _order(shares)[0]
-        free = next((name for name in _order(shares) if ARMS[name].is_adaptive), first)
-        says = (
-            f"In the mean over {counted(len(shares), 'kind')} of games {quoted(first)} loses "
-            f"least, {percent(_mean_share(shares, first))} of what drawing all arms alike does"
-        )
-        told = (
-            ", and it is told nothing."
-            if first == free
-            else f"; of the methods that are told nothing it is {quoted(free)}, with "
-            f"{percent(_mean_share(shares, free))}."
+        cells = _contests(rows)
+        if not cells:
+            return ()
+        order = standings(cells)
+        first = order[0]
+        free = next((each for each in order if ARMS[each.method].is_adaptive), first)
+        wins = (
+            f"kinds of games in which {quoted(free.method)} is within {percent(SLACK)} of the best"
         )
         figures = [
-            (percent(_mean_share(shares, first)), f"of the regret of luck: {quoted(first)}"),
-            (
-                f"{_wins(shares, free)} of {len(shares)}",
-                f"kinds of games in which {quoted(free)} is within {percent(_GOOD)} of the best",
-            ),
+            (percent(first.mean), f"of the regret of luck: {quoted(first.method)}"),
+            (f"{free.good} of {len(cells)}", wins),
         ]
         reached = _reached(rows)
         if reached:
             name = max(reached, key=lambda each: reached[each])
             figures.append((short(reached[name]), f"of a bound is reached at most, by {name}"))
-        return Opening(says + told, tuple(figures))
+        return tuple(figures)
 
     def sections(self, rows: Sequence[Row]) -> tuple[Section, ...]:
         """Who loses least, then loss by loss, then the promises."""
-        shares = _shares(rows)
-        if not shares:
+        cells = _contests(rows)
+        if not cells:
             return ()
-        kinds = [_kind(loss, group) for loss, group in by(rows, "loss").items()]
-        return (_answer(shares), *kinds, _promises(rows))
+        most = max(row["arms"] for row in rows)
+        kinds = [
+            kind_section(
+                f"Who loses least with {quoted(loss)}, {most} arms?",
+                f"Regret with {loss}, {most} arms",
+                where(group, arms=most),
+                "pattern",
+                "method",
+            )
+            for loss, group in by(rows, "loss").items()
+        ]
+        columns = ("method", "told in advance")
+        answer = least_section(
+            cells, "drawing all arms alike", columns, lambda name: ARMS[name].told
+        )
+        return (answer, *kinds, _promises(rows))
 
 
-# --- Numbers -------------------------------------------------------------------------------------
-
-Place = tuple[str, str, int]
-"""Losses, delays, and how many arms."""
-Shares = Mapping[Place, Mapping[str, float]]
-
-
-def _shares(rows: Sequence[Row]) -> Shares:
-    """Return the mean regrets of the methods over that of luck, by kind of game."""
-    found = {}
-    for place, group in by(rows, "loss", "pattern", "arms").items():
-        luck = mean(group, "luck")
-        regrets = {name: mean(some, "regret") for name, some in by(group, "method").items()}
-        if luck:
-            found[place] = {name: x / luck for name, x in regrets.items() if x is not None}
-    return found
-
-
-def _mean_share(shares: Shares, method: str) -> float:
-    known = [each[method] for each in shares.values() if method in each]
-    return sum(known) / len(known)
-
-
-def _order(shares: Shares) -> list[str]:
-    """Return the methods, those that lose least first."""
-    names = dict.fromkeys(name for each in shares.values() for name in each)
-    return sorted(names, key=lambda name: _mean_share(shares, name))
-
-
-def _wins(shares: Shares, method: str) -> int:
-    """Count the kinds of games in which a method is good."""
-    return sum(
-        method in each and each[method] <= least + _GOOD * abs(least)
-        for each in shares.values()
-        for least in [min(each.values())]
-    )
-
-
-def _best_in(shares: Shares, method: str) -> int:
-    return sum(min(each, key=lambda name: each[name]) == method for each in shares.values())
+def _contests(rows: Sequence[Row]) -> list[Contest]:
+    """Compare mean regrets with that of luck by losses, delays and how many arms."""
+    kinds = ("loss", "pattern", "arms")
+    return contests(rows, *kinds, unit=lambda regrets, group: mean(group, "luck"))
 
 
 def _reached(rows: Sequence[Row], errors: float = 0.0) -> dict[str, float]:
@@ -219,130 +182,19 @@ def _reached(rows: Sequence[Row], errors: float = 0.0) -> dict[str, float]:
     return found
 
 
-# --- Sections ------------------------------------------------------------------------------------
-
-
-def _answer(shares: Shares) -> Section:
-    order = _order(shares)
-    patterns = tuple(dict.fromkeys(pattern for _, pattern, _ in shares))
-    return Section(
-        question="Who loses least?",
-        figure=Heat(
-            title="Regret over that of drawing all arms alike, mean over losses and arms",
-            rows=tuple(order),
-            columns=patterns,
-            values=tuple(tuple(_under(shares, name, late) for late in patterns) for name in order),
-            value_label="of the regret of luck",
-            log=False,
-        ),
-        says=_verdict(shares, patterns),
-        table=Table(
-            columns=(
-                *("method", "told in advance", "share of the regret of luck"),
-                *("kinds of games: best", f"within {percent(_GOOD)} of the best", "worst share"),
-            ),
-            rows=tuple(
-                (
-                    name,
-                    ARMS[name].told,
-                    round(_mean_share(shares, name), 3),
-                    _best_in(shares, name),
-                    _wins(shares, name),
-                    round(max(each[name] for each in shares.values() if name in each), 2),
-                )
-                for name in order
-            ),
-            caption=f"Over {counted(len(shares), 'kind')} of games: losses, delays and how many "
-            "arms. Regrets are means over seeds; luck draws all arms alike.",
-        ),
-    )
-
-
-def _under(shares: Shares, method: str, pattern: str) -> float | None:
-    known = [
-        each[method] for (_, late, _), each in shares.items() if late == pattern and method in each
-    ]
-    return sum(known) / len(known) if known else None
-
-
-def _verdict(shares: Shares, patterns: Sequence[str]) -> str:
-    """Name the best method under every pattern."""
-    best: dict[str, list[str]] = {}
-    for pattern in patterns:
-        here = {place: each for place, each in shares.items() if place[1] == pattern}
-        best.setdefault(_order(here)[0], []).append(quoted(pattern))
-    words = [f"{quoted(name)} under {listed(late)}" for name, late in best.items()]
-    return f"In the mean over losses and numbers of arms, the least is lost by {'; '.join(words)}."
-
-
-def _kind(loss: str, rows: Sequence[Row]) -> Section:
-    most = max(row["arms"] for row in rows)
-    largest = where(rows, arms=most)
-    methods, patterns = by(largest, "method"), tuple(by(largest, "pattern"))
-    table = {
-        name: {late: mean(where(group, pattern=late), "regret") for late in patterns}
-        for name, group in methods.items()
-    }
-    return Section(
-        question=f"Who loses least with {quoted(loss)}, {most} arms?",
-        figure=Bars(
-            title=f"Regret with {loss}, {most} arms",
-            labels=patterns,
-            groups=tuple(
-                bars(name, [where(group, pattern=late) for late in patterns], "regret")
-                for name, group in methods.items()
-            ),
-            y_label="regret",
-            note="Whiskers reach from the least to the largest seed.",
-        ),
-        says=_least(table, patterns),
-        table=Table(
-            columns=("method", *patterns),
-            rows=tuple(
-                (name, *(None if x is None else round(x, 1) for x in row.values()))
-                for name, row in table.items()
-            ),
-            caption="Mean regrets.",
-        ),
-    )
-
-
-def _least(table: Mapping[str, Mapping[str, float | None]], patterns: Sequence[str]) -> str:
-    """Name the method with the least regret under every pattern."""
-    best: dict[str, list[str]] = {}
-    for late in patterns:
-        known = {name: x for name, row in table.items() if (x := row[late]) is not None}
-        if known:
-            best.setdefault(min(known, key=lambda name: known[name]), []).append(quoted(late))
-    words = [f"{quoted(name)} under {listed(late)}" for name, late in best.items()]
-    return f"Least regret: {'; '.join(words)}."
-
-
 def _promises(rows: Sequence[Row]) -> Section:
     reached = _reached(rows)
     names = sorted(reached, key=lambda name: -reached[name])
-    broken = [name for name, share in _reached(rows, errors=2.0).items() if share > 1.0]
+    broken = [quoted(name) for name, share in _reached(rows, errors=2.0).items() if share > 1.0]
+    verdict = f"{listed(broken)} exceeded a bound" if broken else "No bound was exceeded"
     return Section(
         question="How far is each method from its promise?",
         figure=None,
-        says=_kept(broken, names[0], reached[names[0]]) if names else "No method has a bound here.",
+        says=f"{verdict} by more than two standard errors of the mean.",
         table=Table(
             columns=("method", "largest mean regret over its bound"),
             rows=tuple((name, round(reached[name], 3)) for name in names),
             caption="Bounds are about the mean over the draws, here over seeds. Where an arm turns "
             "bad late, single draws differ by many times their mean.",
         ),
-    )
-
-
-def _kept(broken: Sequence[str], closest: str, share: float) -> str:
-    """Say whether a bound was exceeded, and who came closest to one."""
-    verdict = (
-        f"{listed([quoted(name) for name in broken])} exceeded a bound"
-        if broken
-        else "No bound was exceeded"
-    )
-    return (
-        f"{verdict} by more than two standard errors of the mean. Closest to one came "
-        f"{quoted(closest)}, with {short(share)} of it."
     )

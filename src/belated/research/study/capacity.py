@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import product
 from typing import Any, Final
 
 import numpy as np
@@ -14,15 +13,24 @@ from belated.arrays import Floats
 from belated.models.learner.learner import Learner
 from belated.problem import Problem
 from belated.reductions import Capacity, Deadline, FirstOrder, Reduction, Skip, Wrapper
-from belated.report import Section, Table
+from belated.report import Section
 from belated.research.game import Game
 from belated.research.losses import Given, Linear
 from belated.research.study.fits import geometric_mean
 from belated.research.study.games import ball, measure
 from belated.research.study.layout import regret_figure
 from belated.research.study.paper import Answer, paper_learner
-from belated.research.study.plan import Cell, Opening, Row, Study
-from belated.research.study.tables import by, listed, mean, quoted, short, where
+from belated.research.study.plan import Cell, Numbers, Row, Study, crossed
+from belated.research.study.tables import (
+    by,
+    listed,
+    mean_of,
+    means,
+    means_table,
+    quoted,
+    short,
+    where,
+)
 from belated.timeline import Timeline
 
 _DIM: Final = 2
@@ -51,16 +59,9 @@ class CapacityStudy(Study):
     def cells(self, quick: bool) -> Iterator[Cell]:
         """Every way in every world, by the share of the largest backlog that there is room for."""
         rounds = 5_000 if quick else 50_000
-        games = product(_FEEDBACK, _WORLDS, _SHARES, range(2 if quick else 8), _WAYS)
-        for feedback, world, share, seed, way in games:
-            yield Cell.of(
-                feedback=feedback,
-                way=way,
-                world=world,
-                share=share,
-                rounds=rounds,
-                seed=seed,
-            )
+        games = {"feedback": _FEEDBACK, "world": _WORLDS, "share": _SHARES}
+        seeds = range(2 if quick else 8)
+        yield from crossed(**games, seed=seeds, way=_WAYS, rounds=rounds)
 
     def run(self, cell: Cell) -> dict[str, Any]:
         """Play one game."""
@@ -79,23 +80,15 @@ class CapacityStudy(Study):
         lost = run.report.skipped
         return {"tickets": tickets, **row, "most_open": most_open, "lost": lost}
 
-    def opening(self, rows: Sequence[Row]) -> Opening:
+    def numbers(self, rows: Sequence[Row]) -> Numbers:
         """What a quarter of the room costs each way, told gradients."""
         few = where(rows, feedback="gradient", share=_FEW)
         ratios = {way: _ratio(few, way) for way in _WAYS if way != "no limit"}
-        says = (
-            "With room for a quarter of the largest backlog, and told gradients, Capacity has "
-            f"{short(ratios['Capacity'])} times the regret of a learner without a limit, dropping "
-            f"the oldest {short(ratios['dropping the oldest'])} times and a deadline "
-            f"{short(ratios['Deadline'])} times, in the geometric mean over worlds. "
-            f"{_of_late_ones(few)}"
-        )
         names = ("Capacity", "dropping the oldest", "Deadline")
-        numbers = tuple(
+        return tuple(
             (f"{short(ratios[name])} times", f"the regret without a limit: {name}")
             for name in names
         )
-        return Opening(says, numbers)
 
     def sections(self, rows: Sequence[Row]) -> tuple[Section, ...]:
         """One per kind of answer and world."""
@@ -162,48 +155,24 @@ def _drop_oldest(
 
 def _ratio(rows: Sequence[Row], way: str) -> float | None:
     """Return how much more regret a way has than no limit, in the geometric mean over worlds."""
-    ratios = []
-    for group in by(rows, "world").values():
-        regret, best = (mean(where(group, way=each), "regret") for each in (way, "no limit"))
-        if regret is not None and best is not None and min(regret, best) > 0.0:
-            ratios.append(regret / best)
+    found = [means(group, "way") for group in by(rows, "world").values()]
+    ratios = [each[way] / each["no limit"] for each in found if min(each.values()) > 0.0]
     return geometric_mean(ratios) if ratios else None
 
 
-def _of_late_ones(rows: Sequence[Row]) -> str:
-    """Say who is misled where late answers differ from quick ones."""
-    ways = ("Capacity", "Deadline", "dropping the oldest", "Skip", "no limit")
-    here = by(where(rows, world="late ones differ"), "way")
-    regrets = [f"{short(mean(here.get(way, []), 'regret'))} ({way})" for way in ways]
-    return f"Where late answers differ from quick ones the regrets are {listed(regrets)}."
-
-
-def _told(feedback: str) -> str:
-    return {"gradient": "gradients", "value": "single values"}[feedback]
-
-
 def _section(feedback: str, world: str, rows: Sequence[Row]) -> Section:
-    few = by(where(rows, share=_FEW), "way")
-    at = {way: short(mean(few.get(way, []), "regret")) for way in _WAYS}
-    room, open_then, patient = (
-        short(mean(few.get(way, []), column))
-        for way, column in (
-            ("Capacity", "tickets"),
-            ("no limit", "most_open"),
-            ("Skip", "most_open"),
-        )
-    )
+    few = where(rows, share=_FEW)
+    regrets, opened = means(few, "way"), means(few, "way", "most_open")
+    each = [f"{short(x)} ({quoted(way)}, {short(opened[way])})" for way, x in regrets.items()]
     says = (
-        f"With room for a quarter of the largest backlog, {room} tickets, the regret is "
-        f"{at['Capacity']} with Capacity, {at['Capacity, coins']} with its coins, "
-        f"{at['Deadline']} with a deadline and {at['dropping the oldest']} when the oldest is "
-        f"dropped. Without a limit it is {at['no limit']}, with up to {open_then} tickets open, "
-        f"and with Skip {at['Skip']}, with up to {patient}."
+        "With room for a quarter of the largest backlog, the regrets and the most tickets open "
+        f"are {listed(each)}."
     )
+    told = {"gradient": "gradients", "value": "single values"}[feedback]
     return Section(
-        question=f"What does little room cost under {quoted(world)}, told {_told(feedback)}?",
+        question=f"What does little room cost under {quoted(world)}, told {told}?",
         figure=regret_figure(
-            f"Regret by room for tickets, {world}, {_told(feedback)}",
+            f"Regret by room for tickets, {world}, {told}",
             rows,
             "share",
             "room for tickets, as a share of the largest backlog",
@@ -211,23 +180,15 @@ def _section(feedback: str, world: str, rows: Sequence[Row]) -> Section:
             note="Skip and no limit have as much room as they need.",
         ),
         says=says,
-        table=_table(rows),
-    )
-
-
-def _table(rows: Sequence[Row]) -> Table:
-    shares = by(rows, "share")
-    return Table(
-        columns=("room", "share of backlog", *_WAYS, "bound of Capacity"),
-        rows=tuple(
-            (
-                mean(group, "tickets"),
-                share,
-                *(mean(where(group, way=way), "regret") for way in _WAYS),
-                mean(where(group, way="Capacity"), "bound"),
-            )
-            for share, group in shares.items()
+        table=means_table(
+            rows,
+            "share",
+            {
+                "room": mean_of("tickets"),
+                **{way: mean_of("regret", way=way) for way in _WAYS},
+                "bound of Capacity": mean_of("bound", way="Capacity"),
+            },
+            "Mean regret over seeds, by the share of the largest backlog; the bound is on average, "
+            "and there is none for thinned tickets whose answers are values.",
         ),
-        caption="Mean regret over seeds; the bound is on average, and there is none for thinned "
-        "tickets whose answers are values.",
     )

@@ -106,17 +106,11 @@ def _run(study: Study, arguments: argparse.Namespace) -> None:
     plan = Plan(study, arguments.quick)
     files = Files(arguments.out, plan)
     print(f"{study.name}: {len(plan.cells)} cells, rows in {files.rows}", flush=True)
-    results = finish_rows(
-        plan,
-        files.rows,
-        engine=arguments.engine,
-        workers=arguments.workers,
-        address=arguments.address,
-        fresh=arguments.fresh,
-        retry=arguments.retry,
-    )
+    names = ("engine", "workers", "address", "fresh", "retry")
+    given = {name: getattr(arguments, name) for name in names}
+    results = finish_rows(plan, files.rows, **given)
     page, *images = write_results(results, files)
     failed = f", {len(results.failures)} cells failed" if results.failures else ""
     print(f"{study.name}: {page} and {len(images)} images{failed}", flush=True)
-    if results.rows:
-        print(study.opening(results.rows).says, flush=True)
+    for number, what in study.numbers(results.rows) if results.rows else ():
+        print(f"{number} {what}", flush=True)

@@ -19,7 +19,7 @@ from belated import rates
 from belated.bases import OMD
 from belated.domains import Ball, Domain
 from belated.problem import Problem
-from belated.reductions import FirstOrder, LearnerSpec
+from belated.reductions import LearnerSpec
 from belated.research import rivals
 from belated.research.game import Game
 from belated.research.losses import Squared
@@ -27,7 +27,7 @@ from belated.research.rivals import Rival
 from belated.research.study.paper import Answer, paper_learner
 from belated.timeline import Timeline
 
-Maker = Callable[[Game, Domain], LearnerSpec]
+Maker = Callable[[Problem, Game], LearnerSpec]
 _SYMBOLS = {"rounds": "T", "total_delay": "d_tot", "max_delay": "d_max", "delay": "d_max"}
 
 
@@ -36,8 +36,10 @@ class Contestant:
     """One who takes part: a name, how to make it for a game, and what it is told in advance."""
 
     name: str
-    make: Maker
+    maker: Maker
     told: str = "nothing"
+    curved: bool = False
+    """Whether it uses that losses are strongly convex."""
     in_order: bool = False
     """Whether it takes answers in the order of the tickets only."""
     is_ours: bool = False
@@ -48,6 +50,11 @@ class Contestant:
         """Whether it is told neither the horizon nor anything about the delays."""
         return self.told == "nothing"
 
+    def make(self, game: Game, domain: Domain) -> LearnerSpec:
+        """Return it for a game."""
+        problem = game.problem(domain, convex=not self.curved)
+        return self.maker(problem, game)
+
 
 Field = Mapping[str, Contestant]
 
@@ -57,33 +64,31 @@ def _field(*contestants: Contestant) -> Field:
 
 
 def _ours(
-    name: str, answer: Answer = "gradient", *, convex: bool = False, **parts: Any
+    name: str, answer: Answer = "gradient", *, curved: bool = False, **parts: Any
 ) -> Contestant:
     """The paper's algorithm, or a variant of it."""
     return Contestant(
         name,
-        lambda game, domain: paper_learner(game.problem(domain, convex=convex), answer, **parts),
+        lambda problem, game: paper_learner(problem, answer, **parts),
+        curved=curved,
         is_ours=True,
     )
 
 
-def _default(convex: bool) -> Contestant:
+def _default(curved: bool) -> Contestant:
     """What someone gets who asks for a learner and says nothing else."""
-    return Contestant(
-        DEFAULT, lambda game, domain: game.problem(domain, convex=convex).learner(), is_ours=True
-    )
+    return Contestant(DEFAULT, lambda problem, game: problem.learner(), curved=curved, is_ours=True)
 
 
-def _rival(kind: type[Rival], *, convex: bool = False, in_order: bool = False) -> Contestant:
+def _rival(kind: type[Rival], *, curved: bool = False, in_order: bool = False) -> Contestant:
     """A rival that needs the constants of the losses, and is told the facts that it needs."""
-
-    def make(game: Game, domain: Domain) -> LearnerSpec:
-        return _assuming(kind, game.problem(domain, convex=convex)).told(
-            cast(Timeline, game.timeline)
-        )
-
-    example = Problem(Ball(1), lipschitz=1.0, magnitude=1.0, curvature=0.0 if convex else 1.0)
-    return Contestant(kind.title, make, _told(_assuming(kind, example).needs), in_order)
+    example = Problem(Ball(1), lipschitz=1.0, magnitude=1.0, curvature=float(curved))
+    told = _told(_assuming(kind, example).needs)
+    return Contestant(
+        kind.title,
+        lambda problem, game: _assuming(kind, problem).told(_late(game)),
+        *(told, curved, in_order),
+    )
 
 
 def _assuming(kind: type[Rival], problem: Problem) -> Rival:
@@ -96,6 +101,10 @@ def _assuming(kind: type[Rival], problem: Problem) -> Rival:
     return cast(Rival, cast(Any, kind)(problem.domain, **given))
 
 
+def _late(game: Game) -> Timeline:
+    return cast(Timeline, game.timeline)
+
+
 def _told(facts: tuple[str, ...]) -> str:
     return ", ".join(dict.fromkeys(_SYMBOLS[name] for name in facts)) or "nothing"
 
@@ -106,133 +115,111 @@ def _gold() -> tuple[Contestant, Contestant]:
     Its paper leaves the constant of its radii open. Beside the one that balances the terms of its
     bound there is delta = r, with less exploration and smaller steps.
     """
-
-    def make(game: Game, domain: Domain) -> LearnerSpec:
-        spec = cast(rivals.GOLD, _assuming(rivals.GOLD, game.problem(domain)))
-        return dataclasses.replace(spec, smoothing=cast(float, domain.inner_radius))
-
     balanced = dataclasses.replace(_rival(rivals.GOLD), told="a = 0")
-    return balanced, Contestant(GOLD_R, make, balanced.told)
+
+    def with_inner_radius(problem: Problem, game: Game) -> LearnerSpec:
+        spec = cast(rivals.GOLD, _assuming(rivals.GOLD, problem))
+        return dataclasses.replace(spec, smoothing=cast(float, problem.domain.inner_radius))
+
+    return balanced, Contestant(GOLD_R, with_inner_radius, balanced.told)
 
 
 # ---- methods with numbers of their own ---------------------------------------------------------
 
 
-def _strength(game: Game, lipschitz: float, largest: float) -> float:
+def _numbered(
+    kind: Any, numbers: Callable[[Problem, Timeline], dict[str, Any]], told: str = "nothing"
+) -> Contestant:
+    """A method whose numbers are computed for the game."""
+    return Contestant(
+        kind.title,
+        lambda problem, game: kind(problem.domain, **numbers(problem, _late(game))),
+        told,
+    )
+
+
+def _strength(problem: Problem, late: Timeline, largest: float) -> float:
     """Minimise strength * largest + G^2 (T / 2 + d_tot) / strength."""
-    timeline = cast(Timeline, game.timeline)
-    return lipschitz * math.sqrt((timeline.rounds / 2 + timeline.total_delay) / largest)
+    return problem.lipschitz * math.sqrt((late.rounds / 2 + late.total_delay) / largest)
 
 
-def _regularised(kind: Any) -> Contestant:
-    """DOOMD or ODFTRL, with the strength that its bound asks for."""
-
-    def make(game: Game, domain: Domain) -> LearnerSpec:
-        lipschitz = game.problem(domain, convex=True).lipschitz
-        largest = (domain.diameter / 2.0) ** 2 / 2.0
-        strength = _strength(game, lipschitz, largest)
-        return cast(LearnerSpec, kind(domain, strength=strength, lipschitz=lipschitz))
-
-    return Contestant(kind.title, make, "T, d_tot")
+def _regularised(problem: Problem, late: Timeline) -> dict[str, Any]:
+    """The strength that the bounds of DOOMD and ODFTRL ask for."""
+    largest = (problem.domain.diameter / 2.0) ** 2 / 2.0
+    return {"strength": _strength(problem, late, largest), "lipschitz": problem.lipschitz}
 
 
-def _entropic(kind: Any) -> Contestant:
-    """DOOMD or ODFTRL with the entropy, for experts."""
-
-    def make(game: Game, domain: Domain) -> LearnerSpec:
-        lipschitz = game.problem(domain, convex=True).lipschitz
-        strength = _strength(game, lipschitz, math.log(domain.dim))
-        return cast(LearnerSpec, kind(domain, strength=strength, mirror="entropy"))
-
-    return Contestant(kind.title, make, "T, d_tot")
-
-
-def _arms(kind: Any) -> Contestant:
-    """A method for experts, which takes their number."""
-    return Contestant(kind.title, lambda game, domain: cast(LearnerSpec, kind(domain.dim)))
+def _entropic(problem: Problem, late: Timeline) -> dict[str, Any]:
+    """The same with the entropy, for experts."""
+    largest = math.log(problem.domain.dim)
+    return {"strength": _strength(problem, late, largest), "mirror": "entropy"}
 
 
 def _bandit(kind: Any, name: str = "", **fields: Any) -> Contestant:
-    """A method that hears the loss of the arm it drew, and is told the facts that it needs."""
+    """A method for experts, or one that hears the loss of the arm it drew, told what it needs."""
+    return Contestant(
+        name or kind.title,
+        lambda problem, game: cast(
+            LearnerSpec, kind(problem.domain.dim, **fields).told(_late(game))
+        ),
+        _told(kind(2, **fields).needs),
+    )
 
-    def make(game: Game, domain: Domain) -> LearnerSpec:
-        return cast(LearnerSpec, kind(domain.dim, **fields).told(cast(Timeline, game.timeline)))
 
-    return Contestant(name or kind.title, make, _told(kind(2, **fields).needs))
-
-
-def _copies(kind: Any, curved: bool) -> Contestant:
+def _copies(kind: Any, curved: bool = False) -> Contestant:
     """A method that copies a learner for games without delay."""
-
-    def make(game: Game, domain: Domain) -> LearnerSpec:
-        problem = game.problem(domain, convex=not curved)
-        rate: rates.Rate = (
-            rates.StronglyConvex(problem.curvature, problem.lipschitz)
-            if curved
-            else rates.DelayAdaptive(problem.lipschitz)
-        )
-        return cast(LearnerSpec, kind(FirstOrder(OMD(domain, rate))).told(game.timeline))
-
-    return Contestant(kind.title, make, _told(kind.facts()))
+    return Contestant(
+        kind.title,
+        lambda problem, game: cast(
+            LearnerSpec, kind(paper_learner(problem, base=OMD)).told(_late(game))
+        ),
+        *(_told(kind.facts()), curved),
+    )
 
 
-def _ada_delay(game: Game, domain: Domain) -> LearnerSpec:
+def _ada_delay(problem: Problem, late: Timeline) -> dict[str, Any]:
     """Steps that start like D / (G sqrt n)."""
-    known = game.constants(domain)
-    assert known.lipschitz is not None
-    steep = known.lipschitz / domain.diameter
-    return rivals.AdaDelay(domain, smoothness=known.curvature or steep, scale=steep)
+    steep = problem.lipschitz / problem.domain.diameter
+    return {"smoothness": steep, "scale": steep}
 
 
-def _for_workers(game: Game, domain: Domain) -> tuple[int, float]:
-    """Return sigma_max + 1 workers, and the step that suits them in T rounds."""
-    timeline = cast(Timeline, game.timeline)
-    workers = timeline.max_backlog + 1
-    lipschitz = game.problem(domain, convex=True).lipschitz
-    return workers, domain.diameter / (lipschitz * math.sqrt(workers * timeline.rounds))
+def _of_workers(kind: Any) -> Contestant:
+    """A method for sigma_max + 1 workers, with the step that suits them in T rounds.
+
+    All get the same one; smoothness is the largest that allows it, and gradients are no staler than
+    there are workers.
+    """
+    names = {field.name for field in dataclasses.fields(kind)}
+
+    def numbers(problem: Problem, late: Timeline) -> dict[str, Any]:
+        count = late.max_backlog + 1
+        step = problem.domain.diameter / (problem.lipschitz * math.sqrt(count * late.rounds))
+        known = {"step": step, "smoothness": 0.25 / step, "workers": count, "stalest": count}
+        return {name: known[name] for name in names & known.keys()}
+
+    return _numbered(kind, numbers, "T, sigma_max")
 
 
-def _delay_adaptive_sgd(game: Game, domain: Domain) -> LearnerSpec:
-    workers, step = _for_workers(game, domain)
-    return rivals.DelayAdaptiveSGD(domain, step=step, workers=workers)
-
-
-def _koloskova_stich_jaggi(game: Game, domain: Domain) -> LearnerSpec:
-    """Take the same step, and the largest smoothness that allows it."""
-    workers, step = _for_workers(game, domain)
-    return rivals.KoloskovaStichJaggi(domain, step, smoothness=0.25 / step, workers=workers)
-
-
-def _ringmaster(game: Game, domain: Domain) -> LearnerSpec:
-    """Take the same step, and gradients no staler than there are workers."""
-    workers, step = _for_workers(game, domain)
-    return rivals.Ringmaster(domain, step, stalest=workers)
-
-
-def _woftrl(game: Game, domain: Domain) -> LearnerSpec:
+def _woftrl(problem: Problem, late: Timeline) -> dict[str, Any]:
     """Take the strength that suits ODFTRL: that for games in which all learn is of no use here."""
-    lipschitz = game.problem(domain, convex=True).lipschitz
-    strength = _strength(game, lipschitz, (domain.diameter / 2.0) ** 2 / 2.0)
-    late = cast(Timeline, game.timeline).max_delay
-    return rivals.WOFTRL(domain, smoothness=strength / ((late + 1) * (late + 2)), delay=late)
+    delay, strength = late.max_delay, _regularised(problem, late)["strength"]
+    return {"smoothness": strength / ((delay + 1) * (delay + 2)), "delay": delay}
 
 
-def _newton(game: Game, domain: Domain) -> LearnerSpec:
+def _newton(problem: Problem, game: Game) -> LearnerSpec:
     """Take the exp-concavity that follows from the bounds of the losses.
 
     lambda / G^2 where they are strongly convex; 1 / (2 M) for squared losses, whose errors are at
     most sqrt(2 M); 1 / (e^M - 1) for logistic ones, whose margins are at least -ln(e^M - 1).
     """
-    problem = game.problem(domain)
-    known = game.constants(domain)
-    assert known.magnitude is not None
+    assert problem.magnitude is not None
     if problem.curvature:
         alpha = problem.curvature / problem.lipschitz**2
     elif isinstance(game.losses, Squared):
-        alpha = 0.5 / known.magnitude
+        alpha = 0.5 / problem.magnitude
     else:
-        alpha = 1.0 / math.expm1(known.magnitude)
-    return rivals.DelayedONS(domain, problem.lipschitz, alpha)
+        alpha = 1.0 / math.expm1(problem.magnitude)
+    return rivals.DelayedONS(problem.domain, problem.lipschitz, alpha)
 
 
 # ---- who plays where ---------------------------------------------------------------------------
@@ -248,69 +235,69 @@ OURS_OMD: Final = "Ours, OMD"
 SKIPPING: Final = "Ours, skipping"
 
 CONVEX: Final[Field] = _field(
-    _default(convex=True),
-    _ours(OURS, convex=True),
-    _ours(TIGHT, convex=True, rate=rates.Tight),
-    _ours(GRADIENT, convex=True, rate=rates.GradientAdaptive),
-    _ours(OURS_OMD, convex=True, base=OMD),
+    _default(curved=False),
+    _ours(OURS),
+    _ours(TIGHT, rate=rates.Tight),
+    _ours(GRADIENT, rate=rates.GradientAdaptive),
+    _ours(OURS_OMD, base=OMD),
     _rival(rivals.Zinkevich),
-    _copies(rivals.WeinbergerOrdentlich, curved=False),
-    _rival(rivals.LangfordSmolaZinkevich, convex=True, in_order=True),
-    Contestant(rivals.AdaGrad.title, lambda game, domain: rivals.AdaGrad(domain)),
-    _copies(rivals.BOLD, curved=False),
-    Contestant(rivals.AdaptiveRevision.title, lambda game, domain: rivals.AdaptiveRevision(domain)),
+    _copies(rivals.WeinbergerOrdentlich),
+    _rival(rivals.LangfordSmolaZinkevich, in_order=True),
+    _numbered(rivals.AdaGrad, lambda problem, late: {}),
+    _copies(rivals.BOLD),
+    _numbered(rivals.AdaptiveRevision, lambda problem, late: {}),
     _rival(rivals.QuanrudKhashabi),
     _rival(rivals.QuanrudKhashabiDoubling),
     _rival(rivals.SOLID),
-    Contestant(rivals.AdaDelay.title, _ada_delay),
+    _numbered(rivals.AdaDelay, _ada_delay),
     _rival(rivals.FTDRL),
-    _rival(rivals.DMD, convex=True),
-    _rival(rivals.SDMD, convex=True),
-    _regularised(rivals.ODFTRL),
-    _regularised(rivals.DOOMD),
-    Contestant(rivals.DelayAdaptiveSGD.title, _delay_adaptive_sgd, "T, sigma_max"),
-    Contestant(rivals.KoloskovaStichJaggi.title, _koloskova_stich_jaggi, "T, sigma_max"),
-    Contestant(rivals.Ringmaster.title, _ringmaster, "T, sigma_max"),
-    _rival(rivals.DelayedFrankWolfe, convex=True),
-    _regularised(rivals.LearnedHints),
-    Contestant(rivals.WOFTRL.title, _woftrl, "T, d_tot, d_max"),
-    Contestant(rivals.DelayedONS.title, _newton),
+    _rival(rivals.DMD),
+    _rival(rivals.SDMD),
+    _numbered(rivals.ODFTRL, _regularised, "T, d_tot"),
+    _numbered(rivals.DOOMD, _regularised, "T, d_tot"),
+    _of_workers(rivals.DelayAdaptiveSGD),
+    _of_workers(rivals.KoloskovaStichJaggi),
+    _of_workers(rivals.Ringmaster),
+    _rival(rivals.DelayedFrankWolfe),
+    _numbered(rivals.LearnedHints, _regularised, "T, d_tot"),
+    _numbered(rivals.WOFTRL, _woftrl, "T, d_tot, d_max"),
+    Contestant(rivals.DelayedONS.title, _newton, curved=True),
     _rival(rivals.DelayedDualAveraging),
     _rival(rivals.DelayedOGD),
     _rival(rivals.MildOGD),
 )
 """Gradients of convex losses, on a ball."""
 
-WITH_SKIP: Final = _ours(SKIPPING, convex=True, skip=True)
+WITH_SKIP: Final = _ours(SKIPPING, skip=True)
 """The paper's algorithm, giving up on late answers."""
 
 STRONGLY_CONVEX: Final[Field] = _field(
-    _default(convex=False),
-    _ours(OURS),
-    _ours(OURS_OMD, base=OMD),
-    _rival(rivals.HazanAgarwalKale),
-    _rival(rivals.LangfordSmolaZinkevich, in_order=True),
+    _default(curved=True),
+    _ours(OURS, curved=True),
+    _ours(OURS_OMD, curved=True, base=OMD),
+    _rival(rivals.HazanAgarwalKale, curved=True),
+    _rival(rivals.LangfordSmolaZinkevich, curved=True, in_order=True),
     _copies(rivals.BOLD, curved=True),
-    _rival(rivals.DMD),
-    _rival(rivals.SDMD),
-    _rival(rivals.DOGDSC),
-    _rival(rivals.QiuEspositoZhang),
-    _rival(rivals.DelayedFrankWolfeStronglyConvex),
-    Contestant(rivals.DelayedONS.title, _newton),
+    _rival(rivals.DMD, curved=True),
+    _rival(rivals.SDMD, curved=True),
+    _rival(rivals.DOGDSC, curved=True),
+    _rival(rivals.QiuEspositoZhang, curved=True),
+    _rival(rivals.DelayedFrankWolfeStronglyConvex, curved=True),
+    Contestant(rivals.DelayedONS.title, _newton, curved=True),
 )
 """Gradients of strongly convex losses, on a ball."""
 
 EXPERTS: Final[Field] = _field(
-    _ours(OURS, convex=True),
-    _ours(TIGHT, convex=True, rate=rates.Tight),
-    _ours(GRADIENT, convex=True, rate=rates.GradientAdaptive),
-    _arms(rivals.DORM),
-    _arms(rivals.DORMPlus),
-    _arms(rivals.AdaHedgeD),
-    _arms(rivals.DUB),
-    _entropic(rivals.ODFTRL),
-    _entropic(rivals.DOOMD),
-    _entropic(rivals.LearnedHints),
+    _ours(OURS),
+    _ours(TIGHT, rate=rates.Tight),
+    _ours(GRADIENT, rate=rates.GradientAdaptive),
+    _bandit(rivals.DORM),
+    _bandit(rivals.DORMPlus),
+    _bandit(rivals.AdaHedgeD),
+    _bandit(rivals.DUB),
+    _numbered(rivals.ODFTRL, _entropic, "T, d_tot"),
+    _numbered(rivals.DOOMD, _entropic, "T, d_tot"),
+    _numbered(rivals.LearnedHints, _entropic, "T, d_tot"),
 )
 """Vectors of linear losses, on the simplex."""
 
@@ -327,7 +314,7 @@ ARMS: Final[Field] = _field(
 """Losses of the arm drawn."""
 
 VALUES: Final[Field] = _field(
-    _ours(OURS, "value", convex=True),
+    _ours(OURS, "value"),
     _rival(rivals.Flaxman),
     *_gold(),
     _rival(rivals.Bistritz),
@@ -337,29 +324,29 @@ VALUES: Final[Field] = _field(
 """Single values of convex losses."""
 
 STRONGLY_CONVEX_VALUES: Final[Field] = _field(
-    _ours(OURS, "value"),
+    _ours(OURS, "value", curved=True),
     *_gold(),
-    _rival(rivals.Bistritz),
-    _rival(rivals.BistritzDoubling),
-    _rival(rivals.DFTBLStronglyConvex),
+    _rival(rivals.Bistritz, curved=True),
+    _rival(rivals.BistritzDoubling, curved=True),
+    _rival(rivals.DFTBLStronglyConvex, curved=True),
 )
 """Single values of strongly convex losses; some have no version of their own for these."""
 
 ANSWERS: Final[Field] = _field(
-    _ours("one-point", "value", convex=True),
-    _ours("two-point", "two-values", convex=True),
-    _ours("gradient", convex=True),
-    _rival(rivals.AgarwalDekelXiao, convex=True),
+    _ours("one-point", "value"),
+    _ours("two-point", "two-values"),
+    _ours("gradient"),
+    _rival(rivals.AgarwalDekelXiao),
     _rival(rivals.Shamir),
 )
 """The same convex losses, seen through one value, two values or a gradient."""
 
 CURVED_ANSWERS: Final[Field] = _field(
-    _ours("one-point", "value"),
-    _ours("two-point", "two-values"),
-    _ours("gradient"),
-    _rival(rivals.AgarwalDekelXiao),
-    _rival(rivals.DOGDSCTwoPoint),
-    _rival(rivals.DOGDSCManyPoint),
+    _ours("one-point", "value", curved=True),
+    _ours("two-point", "two-values", curved=True),
+    _ours("gradient", curved=True),
+    _rival(rivals.AgarwalDekelXiao, curved=True),
+    _rival(rivals.DOGDSCTwoPoint, curved=True),
+    _rival(rivals.DOGDSCManyPoint, curved=True),
 )
 """The same for strongly convex losses."""

@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from itertools import product
 from typing import Any
 
-from belated.report import Section, Table
+from belated.report import Section
 from belated.research import delays, losses
 from belated.research.game import Game
 from belated.research.study.contestants import CONVEX, OURS, OURS_OMD, STRONGLY_CONVEX, TIGHT
 from belated.research.study.games import CURVATURE, ball, late_start, measure
-from belated.research.study.layout import growth_table, regret_figure
-from belated.research.study.plan import Cell, Opening, Row, Study
-from belated.research.study.tables import by, growth, least, line, mean, quoted, short, where
+from belated.research.study.layout import growth_section, regret_figure
+from belated.research.study.plan import Cell, Numbers, Row, Study, crossed
+from belated.research.study.tables import (
+    by,
+    growth,
+    least,
+    line,
+    mean,
+    mean_of,
+    means,
+    means_table,
+    short,
+    where,
+)
 
 _DIM = 5
 _CONVEX = (OURS, TIGHT, "Zinkevich", "BOLD", "Quanrud-Khashabi", "Delayed dual averaging")
@@ -38,25 +48,11 @@ class DelayLaw(Study):
         """Constant delays for convex losses, then late starts of one total delay."""
         rounds, seeds = (20_000, 3) if quick else (100_000, 8)
         waits = (1, 10, 100, 1000) if quick else (1, 3, 10, 30, 100, 300, 1000, 3000)
-        for wait, seed, method in product(waits, range(seeds), _CONVEX):
-            yield Cell.of(
-                method=method,
-                part="total delay",
-                rounds=rounds,
-                wait=wait,
-                seed=seed,
-            )
+        games: dict[str, Any] = {"rounds": rounds, "seed": range(seeds)}
+        yield from crossed(part="total delay", wait=waits, **games, method=_CONVEX)
         total = rounds // 2
         widths = _widths(total, 5 if quick else 10)
-        for width, seed, method in product(widths, range(seeds), _CURVED):
-            yield Cell.of(
-                method=method,
-                seed=seed,
-                part="backlog",
-                rounds=rounds,
-                total=total,
-                width=width,
-            )
+        yield from crossed(part="backlog", total=total, width=widths, **games, method=_CURVED)
 
     def run(self, cell: Cell) -> dict[str, Any]:
         """Play against blocks that are as long as the answers take."""
@@ -74,47 +70,32 @@ class DelayLaw(Study):
             "by_total": 2.0 * math.sqrt(row["total_delay"]),
         }
 
-    def opening(self, rows: Sequence[Row]) -> Opening:
+    def numbers(self, rows: Sequence[Row]) -> Numbers:
         """The exponent, who loses least where most is late, and the switch."""
-        parts = by(rows, "part")
-        says, numbers = [], []
-        if late := parts.get("total delay"):
-            end = max(row["total_delay"] for row in late)
-            slope = growth(where(late, method=OURS), "total_delay", "regret")
-            if slope is not None:
-                says.append(
-                    f"Our regret grows like the total delay to the power {slope}, where the bound "
-                    f"has {_ROOT:g}."
-                )
-                numbers.append(
-                    (f"{slope.slope:.2f}", f"the exponent of the total delay; {_ROOT:g} in theory")
-                )
-            best = _winner(where(late, total_delay=end))
-            says.append(f"Where most is late, {quoted(best)} loses least.")
-            ratio = _over_best(where(late, total_delay=end))
-            if ratio is not None:
-                numbers.append(
-                    (f"{short(ratio)} times", "the regret of the best rival, where most is late")
-                )
-        if backlog := parts.get("backlog"):
-            switch = _switch(backlog)
-            numbers.append(
-                (
-                    "never" if switch is None else f"{switch:,}",
-                    "open answers: where the minimum switches",
-                )
-            )
-        return Opening(" ".join(says) or "Nothing was played.", tuple(numbers))
+        late, backlog = (where(rows, part=part) for part in ("total delay", "backlog"))
+        end = max(row["total_delay"] for row in late)
+        last = means(where(late, total_delay=end), "method")
+        rival = least((name for name in last if not CONVEX[name].is_ours), last.get)
+        ratio = last[OURS] / last[rival] if rival and OURS in last else None
+        slope = growth(where(late, method=OURS), "total_delay", "regret")
+        switch = _switch(backlog)
+        return (
+            (
+                "unknown" if slope is None else f"{slope.slope:.2f}",
+                f"the exponent of the total delay; {_ROOT:g} in theory",
+            ),
+            (f"{short(ratio)} times", "the regret of the best rival, where most is late"),
+            (
+                "never" if switch is None else f"{switch:,}",
+                "open answers: where the minimum switches",
+            ),
+        )
 
     def sections(self, rows: Sequence[Row]) -> tuple[Section, ...]:
         """The slope, then the switch."""
         parts = by(rows, "part")
-        found = []
-        if "total delay" in parts:
-            found.append(_total(parts["total delay"]))
-        if "backlog" in parts:
-            found.append(_backlog(parts["backlog"]))
-        return tuple(found)
+        shown = {"total delay": _total, "backlog": _backlog}
+        return tuple(shown[part](group) for part, group in parts.items())
 
 
 def _widths(total: int, count: int) -> list[int]:
@@ -143,48 +124,17 @@ def _start(rounds: int, width: int, total: int, seed: int) -> Game:
 def _total(rows: Sequence[Row]) -> Section:
     ours = where(rows, method=OURS)
     end = max(row["total_delay"] for row in rows)
-    best = _winner(where(rows, total_delay=end))
-    slope = growth(ours, "total_delay", "regret")
-    says = f"At the largest total delay, {end:,}, the least regret is that of {quoted(best)}."
-    if slope is not None:
-        faster = slope.low > _ROOT
-        slower = slope.high < _ROOT
-        verdict = "faster than" if faster else "more slowly than" if slower else "as fast as"
-        says += f" Our regret grows like d_tot^{slope}, {verdict} the d_tot^{_ROOT:g} of the bound."
-    return Section(
-        question="How does regret grow with the total delay?",
-        figure=regret_figure(
-            "Regret over total delay, convex losses",
-            rows,
-            "total_delay",
-            "total delay",
-            line(f"{OURS} (bound)", ours, "total_delay", "bound", dashed=True),
-            note="The losses repeat themselves for as long as answers take.",
-        ),
-        says=says,
-        table=growth_table(
-            CONVEX,
-            rows,
-            "total_delay",
-            "d_tot",
-            {"regret at the end": lambda group: mean(where(group, total_delay=end), "regret")},
-            caption="Means over seeds.",
-        ),
+    return growth_section(
+        "How does regret grow with the total delay?",
+        "Regret over total delay, convex losses",
+        rows,
+        ("total_delay", "total delay", "d_tot"),
+        CONVEX,
+        {"regret at the end": mean_of("regret", total_delay=end)},
+        f"Means over seeds. The bound grows like d_tot^{_ROOT:g}.",
+        line(f"{OURS} (bound)", ours, "total_delay", "bound", dashed=True),
+        says=" The losses repeat themselves for as long as answers take.",
     )
-
-
-def _winner(rows: Sequence[Row]) -> str | None:
-    """Name the method with the least mean regret."""
-    groups = by(rows, "method")
-    return least(groups, lambda name: mean(groups[name], "regret"))
-
-
-def _over_best(rows: Sequence[Row]) -> float | None:
-    """Return our regret over the least one of a method that is not ours, where both are known."""
-    regrets = {name: mean(group, "regret") for name, group in by(rows, "method").items()}
-    rivals = [lost for name, lost in regrets.items() if lost and not CONVEX[name].is_ours]
-    ours = regrets.get(OURS)
-    return ours / min(rivals) if ours and rivals and min(rivals) > 0.0 else None
 
 
 def _switch(rows: Sequence[Row]) -> int | None:
@@ -197,16 +147,9 @@ def _switch(rows: Sequence[Row]) -> int | None:
 
 def _backlog(rows: Sequence[Row]) -> Section:
     ours = where(rows, method=OURS)
-    groups = by(rows, "max_backlog")
     switch = _switch(rows)
-    where_it_switches = (
-        f"From a backlog of {switch} on, the square root of the total delay is the smaller one"
-        if switch is not None
-        else "The backlog times the logarithm is the smaller one throughout"
-    )
     slope = growth(ours, "max_backlog", "regret")
-    grows = "" if slope is None else f" Our regret grows like sigma_max^{slope} over all of it."
-    wins = {width: _winner(group) for width, group in groups.items()}
+    side = "never" if switch is None else f"from a backlog of {switch} on"
     return Section(
         question="Where does the minimum of backlog and total delay switch?",
         figure=regret_figure(
@@ -218,19 +161,17 @@ def _backlog(rows: Sequence[Row]) -> Section:
             line("delay (2 sqrt d_tot)", ours, "max_backlog", "by_total", dashed=True),
             note="Dashed: the two sides of the minimum, without constants.",
         ),
-        says=f"{where_it_switches}.{grows}",
-        table=Table(
-            columns=("largest backlog", "regret, ours", "sigma_max ln eT", "2 sqrt d_tot", "best"),
-            rows=tuple(
-                (
-                    int(width),
-                    mean(where(group, method=OURS), "regret"),
-                    mean(group, "by_backlog"),
-                    mean(group, "by_total"),
-                    wins[width],
-                )
-                for width, group in sorted(groups.items())
-            ),
-            caption=f"Total delay {short(mean(rows, 'total_delay'))}, up to rounding.",
+        says=f"The square root of the total delay is the smaller side {side}. Our regret grows "
+        f"like sigma_max^{slope or 'unknown'} over all of it.",
+        table=means_table(
+            sorted(rows, key=lambda row: row["max_backlog"]),
+            "max_backlog",
+            {
+                "regret, ours": mean_of("regret", method=OURS),
+                "sigma_max ln eT": mean_of("by_backlog"),
+                "2 sqrt d_tot": mean_of("by_total"),
+                "best": lambda group: least(each := means(group, "method"), each.get),
+            },
+            f"Total delay {short(mean(rows, 'total_delay'))}, up to rounding.",
         ),
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import product
 from statistics import median
 from typing import Any
 
@@ -13,12 +12,23 @@ from belated.arrays import Floats
 from belated.bases import OMD, PFTRL
 from belated.compose import schedule_of
 from belated.reductions import FirstOrder
-from belated.report import Bars, Section, Series, Table
+from belated.report import Bars, Section
 from belated.research.game import Run
 from belated.research.study.games import ball, game_of, measure
 from belated.research.study.paper import paper_learner
-from belated.research.study.plan import Cell, Opening, Row, Study
-from belated.research.study.tables import bars, by, listed, mean, percent, quoted, short
+from belated.research.study.plan import Cell, Numbers, Row, Study, crossed
+from belated.research.study.tables import (
+    bars,
+    by,
+    listed,
+    mean,
+    mean_of,
+    means,
+    means_table,
+    percent,
+    quoted,
+    short,
+)
 
 _BASES: dict[str, type[PFTRL] | type[OMD]] = {"P-FTRL": PFTRL, "OMD": OMD}
 _PATTERNS = (
@@ -44,15 +54,8 @@ class Drift(Study):
         rounds, seeds = (5_000, 3) if quick else (20_000, 8)
         losses = ("linear", "quadratic") if quick else ("linear", "linear, noisy", "quadratic")
         patterns = _QUICK_PATTERNS if quick else _PATTERNS
-        for loss, pattern, seed, base in product(losses, patterns, range(seeds), _BASES):
-            yield Cell.of(
-                base=base,
-                loss=loss,
-                pattern=pattern,
-                rounds=rounds,
-                dim=5,
-                seed=seed,
-            )
+        games = {"loss": losses, "pattern": patterns, "seed": range(seeds), "base": _BASES}
+        yield from crossed(**games, rounds=rounds, dim=5)
 
     def run(self, cell: Cell) -> dict[str, Any]:
         """Play one game with records, and evaluate what the two results allow."""
@@ -67,35 +70,27 @@ class Drift(Study):
             **_allowed(run, problem.lipschitz),
         }
 
-    def opening(self, rows: Sequence[Row]) -> Opening:
+    def numbers(self, rows: Sequence[Row]) -> Numbers:
         """What lateness costs beside learning, and what share of its bound that is."""
         groups = by(rows, "loss", "base", "pattern").values()
         late = [group for group in groups if (mean(group, "theorem_4_1") or 0.0) > 0.0]
         if not late:
-            return Opening("No answer was late in these games, so there is no drift.", ())
+            return ()
         parts = [[mean(group, name) or 0.0 for name in ("drift", "undelayed")] for group in late]
         shares = sorted(drift / (drift + other) for drift, other in parts if drift + other > 0.0)
         larger = sum(drift > other for drift, other in parts)
         allowed = max(row["drift"] / row["theorem_4_1"] for row in rows if row["theorem_4_1"])
         typical = median(shares) if shares else 0.0
-        says = (
-            f"Where answers are late, lateness makes up {percent(typical)} of the cost in the "
-            f"median, and more than half in {larger} of {len(late)} kinds of games. Theorem 4.1 is "
-            f"far from being reached: drift was at most {short(allowed)} of what it allows."
-        )
-        numbers = (
+        return (
             (percent(typical), "of the cost is drift, in the median of late games"),
             (f"{larger} of {len(late)}", "kinds of games in which drift exceeds learning"),
             (short(allowed), "of what Theorem 4.1 allows: the most that was reached"),
         )
-        return Opening(says, numbers)
 
     def sections(self, rows: Sequence[Row]) -> tuple[Section, ...]:
-        """What was measured, then what is allowed, per loss and base."""
+        """One per loss and base."""
         return tuple(
-            show(loss, base, group)
-            for (loss, base), group in by(rows, "loss", "base").items()
-            for show in (_measured, _allowances)
+            _section(loss, base, group) for (loss, base), group in by(rows, "loss", "base").items()
         )
 
 
@@ -138,23 +133,21 @@ def _gradients(run: Run) -> Floats:
 
 _PARTS = {"undelayed regret": "undelayed", "drift": "drift"}
 """What learning costs and what lateness costs."""
-_ALLOWED = {
-    "Theorem 4.1": ("learning_bound", "theorem_4_1"),
-    "Lemma 4.2": ("learning_bound", "lemma_4_2"),
+_COLUMNS = {
+    "regret": "regret",
+    **_PARTS,
+    "learning bound": "learning_bound",
+    "Theorem 4.1": "theorem_4_1",
+    "Lemma 4.2": "lemma_4_2",
 }
-"""What each result allows for these two parts."""
 
 
-def _measured(loss: str, base: str, rows: Sequence[Row]) -> Section:
+def _section(loss: str, base: str, rows: Sequence[Row]) -> Section:
     """Show the two parts on a scale of their own, as the bounds would dwarf them."""
     patterns = by(rows, "pattern")
-    larger = [
-        quoted(pattern)
-        for pattern, group in patterns.items()
-        if (mean(group, "drift") or 0.0) > (mean(group, "undelayed") or 0.0)
-    ]
-    lateness = {pattern: mean(group, "drift") or 0.0 for pattern, group in patterns.items()}
-    worst = max(lateness, key=lambda pattern: lateness[pattern])
+    lateness = means(rows, "pattern", "drift")
+    learning = means(rows, "pattern", "undelayed")
+    larger = [quoted(name) for name, drift in lateness.items() if drift > learning[name]]
     return Section(
         question=f"How large are undelayed regret and drift of {base} with {loss} losses?",
         figure=Bars(
@@ -164,65 +157,28 @@ def _measured(loss: str, base: str, rows: Sequence[Row]) -> Section:
             y_label="summed over all rounds",
         ),
         says=f"Lateness cost more than learning under {listed(larger) or 'none of these patterns'}."
-        f" The largest drift, {short(lateness[worst])}, came with {quoted(worst)}.",
-        table=_table(rows),
-    )
-
-
-def _allowances(loss: str, base: str, rows: Sequence[Row]) -> Section:
-    """Stack what the theorem and the lemma allow for the two parts."""
-    stacks = {
-        f"{pattern}, {result}": [mean(group, column) for column in columns]
-        for pattern, group in by(rows, "pattern").items()
-        for result, columns in _ALLOWED.items()
-        if mean(group, columns[1]) is not None
-    }
-    parts = (
-        Series(f"{name} (bound)", (), tuple(stack[place] for stack in stacks.values()))
-        for place, name in enumerate(_PARTS)
-    )
-    return Section(
-        question=f"How much do the results allow {base} with {loss} losses?",
-        figure=Bars(
-            title=f"Allowed, {base}, {loss} losses",
-            labels=tuple(stacks),
-            groups=tuple(part for part in parts if any(y is not None for y in part.y)),
-            y_label="summed over all rounds",
-            stacked=True,
+        f" The largest drift was {short(max(lateness.values()))}. {_says(base, rows)}",
+        table=means_table(
+            rows,
+            "pattern",
+            {name: mean_of(column) for name, column in _COLUMNS.items()},
+            "Means over seeds. Undelayed regret and drift make up the linear regret of the "
+            "answered rounds, which is at least the regret for losses that bend.",
         ),
-        says=_says(base, rows),
     )
 
 
 def _says(base: str, rows: Sequence[Row]) -> str:
     """Say how close both parts come to what is allowed, and when Lemma 4.2 is the better one."""
-    late = [row for row in rows if row["theorem_4_1"]]
-    if not late:
-        return "No answer was late in these games, so there is no drift."
-    drift = max(row["drift"] / row["theorem_4_1"] for row in late)
-    says = f"The drift was at most {short(drift)} of what Theorem 4.1 allows"
-    shares = [row["undelayed"] / row["learning_bound"] for row in rows if row["learning_bound"]]
-    if shares:
-        says += f", and undelayed regret at most {short(max(shares))} of its bound"
-    if mean(late, "lemma_4_2") is None:
-        return f"{says}. Lemma 4.2 does not hold for {base}."
-    better = [
-        quoted(pattern)
-        for pattern, group in by(late, "pattern").items()
-        if (mean(group, "lemma_4_2") or 0.0) < (mean(group, "theorem_4_1") or 0.0)
-    ]
-    return f"{says}. Lemma 4.2 is the smaller bound under {listed(better) or 'none of them'}."
-
-
-def _table(rows: Sequence[Row]) -> Table:
-    columns = ("regret", "undelayed", "drift", "learning_bound", "theorem_4_1", "lemma_4_2")
-    names = ("regret", "undelayed regret", "drift", "learning bound", "Theorem 4.1", "Lemma 4.2")
-    return Table(
-        columns=("pattern", *names),
-        rows=tuple(
-            (pattern, *(mean(group, column) for column in columns))
-            for pattern, group in by(rows, "pattern").items()
-        ),
-        caption="Means over seeds. Undelayed regret and drift make up the linear regret of the "
-        "answered rounds, which is at least the regret for losses that bend.",
+    drift = max(
+        (row["drift"] / row["theorem_4_1"] for row in rows if row["theorem_4_1"]), default=0
     )
+    learned = [row["undelayed"] / row["learning_bound"] for row in rows if row["learning_bound"]]
+    says = f"The drift was at most {short(drift)} of what Theorem 4.1 allows."
+    if learned:
+        says += f" Undelayed regret was at most {short(max(learned))} of its bound."
+    lemma, theorem = (means(rows, "pattern", name) for name in ("lemma_4_2", "theorem_4_1"))
+    if not lemma:
+        return f"{says} Lemma 4.2 does not hold for {base}."
+    better = [quoted(name) for name, allowed in lemma.items() if allowed < theorem[name]]
+    return f"{says} Lemma 4.2 is the smaller bound under {listed(better) or 'none of them'}."

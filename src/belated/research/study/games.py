@@ -15,46 +15,17 @@ from belated.reductions import LearnerSpec
 from belated.research import delays, losses
 from belated.research.game import Game, Run, play
 from belated.research.game.one import Record
-from belated.research.study.plan import Cell, Value
 from belated.timeline import Timeline
 
-LOSSES: Final[Mapping[str, Callable[[int, int], losses.Loss]]] = MappingProxyType(
-    {
-        "linear": lambda dim, seed: losses.Linear(losses.Random(dim, seed=seed)),
-        "linear, noisy": lambda dim, seed: losses.Linear(
-            losses.Random(dim, noise=NOISE, seed=seed)
-        ),
-        "linear, drifting": lambda dim, seed: losses.Linear(
-            losses.Drifting(dim, period=PHASE, seed=seed)
-        ),
-        "linear, switching": lambda dim, seed: losses.Linear(
-            losses.Switching(dim, every=PHASE, seed=seed)
-        ),
-        "linear, blocks": lambda dim, seed: losses.Linear(
-            losses.Blocks(dim, length=BLOCK, seed=seed)
-        ),
-        "alternating": lambda dim, seed: losses.Linear(losses.Alternating(dim)),
-        "adversary": lambda dim, seed: losses.Linear(losses.Adaptive(dim)),
-        "absolute": lambda dim, seed: losses.Absolute(losses.Random(dim, seed=seed)),
-        "squared": lambda dim, seed: losses.Squared(losses.Random(dim, seed=seed)),
-        "logistic": lambda dim, seed: losses.Logistic(losses.Random(dim, seed=seed)),
-        "hinge": lambda dim, seed: losses.Hinge(losses.Random(dim, seed=seed)),
-        "quadratic": lambda dim, seed: losses.Quadratic(
-            losses.Random(dim, seed=seed), curvature=CURVATURE
-        ),
-        "quadratic, noisy": lambda dim, seed: losses.Quadratic(
-            losses.Random(dim, noise=NOISE, seed=seed), curvature=CURVATURE
-        ),
-    }
-)
-"""Dimension and seed in, losses out; the quadratic ones are strongly convex.
+Maker = Callable[[int, int], losses.Loss]
 
-The adversary looks at every play and picks the linear loss that is worst for it. All vectors have
-length one, so G = 1 on the unit ball, and 2 for the squared losses.
-"""
 
-PLAIN: Final = MappingProxyType({"convex": "linear", "strongly convex": "quadratic"})
-"""The losses by which a setting is shown where one kind is enough."""
+def _made(
+    family: Any, source: Any, family_words: Any = MappingProxyType({}), **words: Any
+) -> Maker:
+    """Return how to make losses of a family from a source that takes a seed."""
+    return lambda dim, seed: family(source(dim, seed=seed, **words), **family_words)
+
 
 PHASE: Final = 1000
 """Rounds from one direction of drifting or switching losses to the next."""
@@ -67,6 +38,34 @@ NOISE: Final = 0.95
 
 CURVATURE: Final = 0.5
 """lambda of the quadratic losses; with it G = 1 on the unit ball."""
+
+_CURVED: Final = {"curvature": CURVATURE}
+
+LOSSES: Final[Mapping[str, Maker]] = MappingProxyType(
+    {
+        "linear": _made(losses.Linear, losses.Random),
+        "linear, noisy": _made(losses.Linear, losses.Random, noise=NOISE),
+        "linear, drifting": _made(losses.Linear, losses.Drifting, period=PHASE),
+        "linear, switching": _made(losses.Linear, losses.Switching, every=PHASE),
+        "linear, blocks": _made(losses.Linear, losses.Blocks, length=BLOCK),
+        "alternating": lambda dim, seed: losses.Linear(losses.Alternating(dim)),
+        "adversary": lambda dim, seed: losses.Linear(losses.Adaptive(dim)),
+        "absolute": _made(losses.Absolute, losses.Random),
+        "squared": _made(losses.Squared, losses.Random),
+        "logistic": _made(losses.Logistic, losses.Random),
+        "hinge": _made(losses.Hinge, losses.Random),
+        "quadratic": _made(losses.Quadratic, losses.Random, _CURVED),
+        "quadratic, noisy": _made(losses.Quadratic, losses.Random, _CURVED, noise=NOISE),
+    }
+)
+"""Dimension and seed in, losses out; the quadratic ones are strongly convex.
+
+The adversary looks at every play and picks the linear loss that is worst for it. All vectors have
+length one, so G = 1 on the unit ball, and 2 for the squared losses.
+"""
+
+PLAIN: Final = MappingProxyType({"convex": "linear", "strongly convex": "quadratic"})
+"""The losses by which a setting is shown where one kind is enough."""
 
 DELAYS: Final[Mapping[str, delays.Pattern]] = MappingProxyType(
     {
@@ -85,11 +84,6 @@ DELAYS: Final[Mapping[str, delays.Pattern]] = MappingProxyType(
 def ball(dim: int) -> Ball:
     """Return the set of all studies but those of experts."""
     return Ball(dim)
-
-
-def setting_cell(setting: str, method: str, /, **more: Value) -> Cell:
-    """Return the cell of a method in a setting, which together are one group."""
-    return Cell.of(setting=setting, method=method, **more)
 
 
 @lru_cache(maxsize=8)

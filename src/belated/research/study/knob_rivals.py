@@ -6,7 +6,8 @@ Those with a theorem, and the ten lines, are also told that costs are about 1.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -20,7 +21,7 @@ from belated.domains import Box
 from belated.models.knobs import Knobs
 from belated.models.learner.learner import Learner
 from belated.problem import Problem
-from belated.reductions import OnePoint
+from belated.reductions import LearnerSpec, OnePoint
 from belated.research.rivals import GOLD
 from belated.research.study.knob_games import Make
 
@@ -327,23 +328,33 @@ def _last_of(seeds: Ints, pairs: Ints) -> Bools:
 # ---- one learner for every seed ----------------------------------------------------------------
 
 
-class OfLearners:
-    """Learners of this library, which play in the cube; one for every seed."""
+class OfEach:
+    """One learner for every seed."""
 
-    def __init__(self, learners: Sequence[Learner], bound: float) -> None:
-        """Take learners that have heard nothing, and what no cost is to exceed."""
-        self._learners, self._bound = learners, bound
+    def __init__(
+        self,
+        learners: Sequence[Any],
+        setting: Callable[[Any], Any],
+        bound: float = math.inf,
+    ) -> None:
+        """Take learners without answers, how to read a play, and what no cost is to exceed."""
+        self._learners, self._setting, self._bound = learners, setting, bound
 
     def ask(self) -> Floats:
         """Ask each."""
-        return np.array([learner.predict().x for learner in self._learners])
+        return np.array([self._setting(learner.predict()) for learner in self._learners])
 
     def tell(self, seeds: Ints, tickets: Ints, costs: Floats) -> None:
         """Tell each its own."""
+        clipped = np.clip(costs, -self._bound, self._bound)
         for seed, ticket, cost in zip(
-            seeds.tolist(), tickets.tolist(), costs.tolist(), strict=True
+            *(x.tolist() for x in (seeds, tickets, clipped)), strict=True
         ):
-            self._learners[seed].observe(ticket, min(max(cost, -self._bound), self._bound))
+            self._learners[seed].observe(ticket, cost)
+
+
+def _learners(spec: LearnerSpec, seeds: Sequence[int], bound: float) -> OfEach:
+    return OfEach([Learner(spec, seed) for seed in seeds], lambda play: play.x, bound)
 
 
 def one_point(
@@ -351,44 +362,29 @@ def one_point(
     seeds: Sequence[int],
     baseline: Literal["mean"] | None = None,
     rate: Literal["paper", "tight"] = "paper",
-) -> OfLearners:
+) -> OfEach:
     """Return the paper's learner, told that |costs| <= k / 2 and |gradients| <= sqrt(k)."""
     bound = 0.5 * knobs
     problem = Problem(_cube(knobs), lipschitz=knobs**0.5, magnitude=bound)
     spec = replace(cast("OnePoint", problem.learner("value", rate=rate)), baseline=baseline)
-    return OfLearners([Learner(spec, seed) for seed in seeds], bound)
+    return _learners(spec, seeds, bound)
 
 
-def gold(knobs: int, seeds: Sequence[int], smoothing: float = 0.0) -> OfLearners:
+def gold(knobs: int, seeds: Sequence[int], smoothing: float = 0.0) -> OfEach:
     """Return GOLD, told the same."""
     bound = 0.5 * knobs
-    spec = GOLD(_cube(knobs), bound, knobs**0.5, smoothing=smoothing)
-    return OfLearners([Learner(spec, seed) for seed in seeds], bound)
+    return _learners(GOLD(_cube(knobs), bound, knobs**0.5, smoothing=smoothing), seeds, bound)
 
 
-class OfKnobs:
-    """``Knobs``, one for every seed."""
-
-    def __init__(self, knobs: int, seeds: Sequence[int], **options: Any) -> None:
-        """Begin in the middle."""
-        ranges = {f"x{i}": (-1.0, 1.0) for i in range(knobs)}
-        start = dict.fromkeys(ranges, 0.0)
-        self._each = [Knobs(ranges, start=start, seed=seed, **options) for seed in seeds]
-
-    def ask(self) -> Floats:
-        """Ask each."""
-        return np.array([list(each.predict().setting.values()) for each in self._each])
-
-    def tell(self, seeds: Ints, tickets: Ints, costs: Floats) -> None:
-        """Tell each its own."""
-        for seed, ticket, cost in zip(
-            seeds.tolist(), tickets.tolist(), costs.tolist(), strict=True
-        ):
-            self._each[seed].observe(ticket, cost)
+def ours(knobs: int, seeds: Sequence[int], **options: Any) -> OfEach:
+    """Return ``Knobs``, which begin in the middle."""
+    ranges = {f"x{i}": (-1.0, 1.0) for i in range(knobs)}
+    start = dict.fromkeys(ranges, 0.0)
+    each = [Knobs(ranges, start=start, seed=seed, **options) for seed in seeds]
+    return OfEach(each, lambda play: list(play.setting.values()))
 
 
 OURS: Final = "Knobs"
-ours: Final[Make] = OfKnobs
 
 
 def _cube(knobs: int) -> Box:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
-from belated.report import Lines, Series, Table
+from belated.report import Lines, Section, Series, Table
 from belated.research.study.contestants import Field
-from belated.research.study.tables import BAND, Rows, by, growth, lines
-
-Column = Callable[[Rows], float | None]
-"""From the rows of one method to what stands in its cell."""
+from belated.research.study.tables import (
+    BAND,
+    Column,
+    Rows,
+    by,
+    growth,
+    least,
+    lines,
+    means,
+    quoted,
+    where,
+)
 
 
 def regret_figure(
@@ -32,17 +40,40 @@ def _unbroken(text: str) -> str:
     return text.replace(" ", "\N{NO-BREAK SPACE}")
 
 
-def growth_table(
-    field: Field, rows: Rows, x: str, symbol: str, more: Mapping[str, Column], caption: str
-) -> Table:
-    """List methods with what they were told, the exponent of regret in ``x``, and more columns."""
+def growth_section(
+    question: str,
+    title: str,
+    rows: Rows,
+    x: tuple[str, str, str],
+    field: Field,
+    more: Mapping[str, Column],
+    caption: str,
+    *series: Series,
+    says: str = "",
+) -> Section:
+    """Show regret over a column with a label and a symbol, and its exponent for every method.
+
+    The table says what methods were told; ``more`` are further columns of it. The text names the
+    method that loses least at the far end.
+    """
+    name, label, symbol = x
+    end = max(row[name] for row in rows)
+    last = means(where(rows, **{name: end}), "method")
+    best = quoted(least(last, last.get))
     body = []
-    for name, group in by(rows, "method").items():
-        fit = growth(group, x, "regret")
+    for method, group in by(rows, "method").items():
+        fit = growth(group, name, "regret")
         exponent = (None, None) if fit is None else (round(fit.slope, 3), _unbroken(fit.interval))
-        body.append((name, field[name].told, *exponent, *(cell(group) for cell in more.values())))
-    return Table(
-        columns=("method", "told in advance", f"exponent in {symbol}", "95%", *more),
-        rows=tuple(body),
-        caption=caption,
+        body.append(
+            (method, field[method].told, *exponent, *(cell(group) for cell in more.values()))
+        )
+    return Section(
+        question=question,
+        figure=regret_figure(title, rows, name, label, *series),
+        says=f"At {symbol} = {end:,} the least regret is that of {best}.{says}",
+        table=Table(
+            columns=("method", "told in advance", f"exponent in {symbol}", "95%", *more),
+            rows=tuple(body),
+            caption=caption,
+        ),
     )

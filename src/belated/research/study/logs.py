@@ -10,6 +10,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from belated.errors import StudyError
+from belated.logs import read
 from belated.report import Bars, Section, Table
 from belated.research.game import Game
 from belated.research.study.contestants import (
@@ -24,10 +28,9 @@ from belated.research.study.contestants import (
     WITH_SKIP,
     Field,
 )
-from belated.research.study.games import LOSSES, ball, measure, setting_cell
-from belated.research.study.log_file import read_timeline, shortened
-from belated.research.study.plan import Cell, Opening, Row, Study
-from belated.research.study.tables import bars, by, counted, least, mean, quoted, short
+from belated.research.study.games import LOSSES, ball, measure
+from belated.research.study.plan import Cell, Numbers, Row, Study
+from belated.research.study.tables import bars, by, counted, least, mean, means, quoted, short
 from belated.timeline import Timeline
 
 _DIM = 5
@@ -73,15 +76,8 @@ class Logs(Study):
     @property
     def options(self) -> str:
         """The log and its columns."""
-        words = [
-            "--log",
-            str(self.path),
-            "--predicted",
-            self.predicted,
-            "--observed",
-            self.observed,
-        ]
-        return shlex.join(words)
+        columns = ["--predicted", self.predicted, "--observed", self.observed]
+        return shlex.join(["--log", str(self.path), *columns])
 
     def cells(self, quick: bool) -> Iterator[Cell]:
         """Every method with every seed; the digest stands for the log, wherever it lies."""
@@ -92,7 +88,9 @@ class Logs(Study):
                 if not _can_play(field[method].in_order, method, log):
                     continue
                 for seed in range(3 if quick else 5):
-                    yield setting_cell(setting, method, rounds=log.rounds, log=content, seed=seed)
+                    yield Cell.of(
+                        setting=setting, method=method, rounds=log.rounds, log=content, seed=seed
+                    )
 
     def run(self, cell: Cell) -> dict[str, Any]:
         """Play one game."""
@@ -107,20 +105,18 @@ class Logs(Study):
             "best_skipped": timeline.skip_tradeoff().skipped,
         }
 
-    def opening(self, rows: Sequence[Row]) -> Opening:
+    def numbers(self, rows: Sequence[Row]) -> Numbers:
         """Who loses least, and how the default stands."""
-        says, numbers = [], []
+        numbers = []
         for setting, group in by(rows, "setting").items():
-            regrets = {name: mean(each, "regret") for name, each in by(group, "method").items()}
-            best, ours = least(regrets, regrets.get), regrets.get(DEFAULT)
-            says.append(f"With {setting} losses {quoted(best)} loses least on these delays.")
-            lowest = regrets.get(best or "")
-            if ours and lowest and lowest > 0.0:
-                ratio = f"{short(ours / lowest)} times"
+            regrets = means(group, "method")
+            best = least(regrets, regrets.get)
+            if best and DEFAULT in regrets and regrets[best] > 0.0:
+                ratio = f"{short(regrets[DEFAULT] / regrets[best])} times"
                 numbers.append((ratio, f"the least regret: our default, {setting}"))
         late = rows[0]
         numbers.append((f"{late['max_backlog']:,}", f"answers open at most, of {late['rounds']:,}"))
-        return Opening(" ".join(says), tuple(numbers))
+        return tuple(numbers)
 
     def sections(self, rows: Sequence[Row]) -> tuple[Section, ...]:
         """One ranking per setting."""
@@ -137,8 +133,9 @@ def _can_play(in_order: bool, method: str, timeline: Timeline) -> bool:
 
 def _section(setting: str, rows: Sequence[Row]) -> Section:
     groups = by(rows, "method")
-    regrets = {name: mean(group, "regret") for name, group in groups.items()}
-    order = sorted(groups, key=lambda name: (regrets[name] is None, regrets[name]))
+    regrets = means(rows, "method")
+    order = sorted(regrets, key=lambda name: regrets[name])
+    log = rows[0]
     return Section(
         question=f"Who loses least on this log ({setting})?",
         figure=Bars(
@@ -148,7 +145,9 @@ def _section(setting: str, rows: Sequence[Row]) -> Section:
             y_label="regret",
             by_label=True,
         ),
-        says=_says(rows[0], regrets),
+        says=f"On {log['rounds']:,} rounds, {log['unanswered']:,} of them never answered, with a "
+        f"total delay of {log['total_delay']:,} and up to {log['max_backlog']:,} answers open, the "
+        f"least regret is that of {quoted(order[0])}.",
         table=Table(
             columns=("method", "told in advance", "regret", "bound", "given up on"),
             rows=tuple(
@@ -167,15 +166,35 @@ def _section(setting: str, rows: Sequence[Row]) -> Section:
     )
 
 
-def _says(log: Row, regrets: dict[str, float | None]) -> str:
-    """Describe the delays, and name who loses least."""
-    best = least(regrets, regrets.get)
-    says = (
-        f"On {log['rounds']:,} rounds, {log['unanswered']:,} of them never answered, with a total "
-        f"delay of {log['total_delay']:,} and up to {log['max_backlog']:,} answers open, the least "
-        f"regret is that of {quoted(best)}"
+# ---- the timeline of a user's log ---------------------------------------------------------------
+
+
+def read_timeline(path: Path, predicted: str, observed: str) -> Timeline:
+    """Return the timeline of a log from its columns of prediction and observation times.
+
+    ``belated.logs`` says which files and which kinds of times can be read.
+    """
+    timeline = read(path, predicted, observed).timeline
+    if timeline.rounds < 2:
+        raise StudyError(f"study: {path} has {timeline.rounds} rounds, which is too few to play")
+    return timeline
+
+
+def shortened(timeline: Timeline, rounds: int) -> Timeline:
+    """Return the first rounds of a timeline, as one who stops after them would see it.
+
+    >>> shortened(Timeline.from_delays([3, 0, 0, 0]), 2).delay
+    array([1, 0])
+    """
+    if rounds >= timeline.rounds:
+        return timeline
+    early = timeline.order < rounds
+    order, made = timeline.order[early], timeline.boundaries[1:][early]
+    observed = timeline.observed[:rounds].copy()
+    observed[order[made > rounds]] = False
+    came = observed[order]
+    never = np.flatnonzero(~observed)
+    boundaries = np.concatenate([[0], made[came], np.full(len(never), rounds)])
+    return Timeline(
+        np.concatenate([order[came], never]), boundaries, observed, timeline.rows[:rounds].copy()
     )
-    ours, lowest = regrets.get(DEFAULT), regrets.get(best or "")
-    if best == DEFAULT or not ours or not lowest or lowest < 0.0:
-        return f"{says}."
-    return f"{says}, and that of our default is {short(ours / lowest)} times as large."

@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 if TYPE_CHECKING:
@@ -53,6 +54,19 @@ class Cell:
         return digest(self.to_dict())
 
 
+def crossed(**axes: Any) -> Iterator[Cell]:
+    """Yield a cell for every combination of values; the last axis changes fastest.
+
+    A number or a text alone is a parameter of all cells.
+
+    >>> [dict(cell.parameters) for cell in crossed(seed=range(2), rounds=10)]
+    [{'rounds': 10, 'seed': 0}, {'rounds': 10, 'seed': 1}]
+    """
+    values = [[axis] if isinstance(axis, str | int | float) else axis for axis in axes.values()]
+    for each in product(*values):
+        yield Cell.of(**dict(zip(axes, each, strict=True)))
+
+
 def digest(data: Any) -> str:
     """Return 16 hexadecimal digits that depend on the JSON form of some plain data only."""
     text = json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False)
@@ -70,14 +84,8 @@ def plain(value: Any) -> Value:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-@dataclass(frozen=True)
-class Opening:
-    """What a page opens with: the answer to its question, and what to remember of it."""
-
-    says: str
-    """One or two sentences."""
-    numbers: tuple[tuple[str, str], ...]
-    """Up to three numbers, or a few words each, and what they are."""
+Numbers: TypeAlias = tuple[tuple[str, str], ...]
+"""What to remember of a page: up to three numbers, or a few words each, and what they are."""
 
 
 class Study(ABC):
@@ -104,7 +112,7 @@ class Study(ABC):
         return {name: plain(value) for name, value in self.run(cell).items()}
 
     @abstractmethod
-    def opening(self, rows: Sequence[Row]) -> Opening:
+    def numbers(self, rows: Sequence[Row]) -> Numbers:
         """Answer the question by the finished rows; the sections are the evidence."""
 
     @abstractmethod

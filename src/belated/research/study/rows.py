@@ -5,9 +5,8 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -17,19 +16,10 @@ from belated.errors import StudyError
 from belated.research.study.plan import Cell, Plan
 
 
-@dataclass(frozen=True)
-class Header:
-    """The first line of a file: what the rows in it belong to."""
-
-    study: str
-    version: str
-    plan: str
-    mode: str
-
-    @classmethod
-    def of(cls, plan: Plan) -> Header:
-        """Return the header for a plan under this version."""
-        return cls(plan.study.name, __version__, plan.digest, plan.mode)
+def _header(plan: Plan) -> dict[str, str]:
+    """Return the first line of a file: what the rows in it belong to."""
+    facts = (plan.study.name, __version__, plan.digest, plan.mode)
+    return dict(zip(("study", "version", "plan", "mode"), facts, strict=True))
 
 
 class RowsFile:
@@ -55,17 +45,14 @@ class RowsFile:
 
     def missing(self, plan: Plan, *, retry: bool = False) -> list[Cell]:
         """Return the cells that have no row yet; ``retry`` counts those that failed among them."""
-        return [cell for cell in plan.cells if self._is_missing(cell.key, retry)]
+        known = {key for key, row in self.outcomes.items() if not retry or row.results is not None}
+        return [cell for cell in plan.cells if cell.key not in known]
 
     def kept(self) -> int:
         """Count the cells in the file itself, where an interruption may have cut ``add`` short."""
         self._file.flush()
         self._file.seek(0)
         return len({json.loads(line)["key"] for line in self._file.read().splitlines()[1:]})
-
-    def _is_missing(self, key: str, retry: bool) -> bool:
-        outcome = self.outcomes.get(key)
-        return outcome is None or (retry and outcome.results is None)
 
 
 @contextmanager
@@ -79,11 +66,11 @@ def open_rows(path: Path, plan: Plan, *, fresh: bool = False) -> Iterator[RowsFi
         _lock(file, path)
         if fresh:
             file.truncate(0)
-        header = Header.of(plan)
+        header = _header(plan)
         outcomes = _read(file, path, header)
         if outcomes is None:
             file.truncate(0)
-            _write(file, vars(header))
+            _write(file, header)
             outcomes = {}
         yield RowsFile(file, outcomes)
 
@@ -96,7 +83,7 @@ def _lock(file: IO[bytes], path: Path) -> None:
         raise StudyError(f"study: {path} is in use by another run of this study") from error
 
 
-def _read(file: IO[bytes], path: Path, header: Header) -> dict[str, Outcome] | None:
+def _read(file: IO[bytes], path: Path, header: dict[str, str]) -> dict[str, Outcome] | None:
     """Return the outcomes in a file, or None where not even a header was finished."""
     file.seek(0)
     content = file.read()
@@ -108,33 +95,30 @@ def _read(file: IO[bytes], path: Path, header: Header) -> dict[str, Outcome] | N
     _check_header(_parsed(lines[0], path, 1), path, header)
     outcomes = {}
     for number, line in enumerate(lines[1:], start=2):
-        data = _parsed(line, path, number)
-        if "key" not in data or not {"results", "failure"} & set(data):
-            raise _damaged(path, number)
+        data = _parsed(line, path, number, {"key"})
         outcomes[data["key"]] = Outcome(data.get("results"), data.get("failure", ""))
     return outcomes
 
 
-def _parsed(line: bytes, path: Path, number: int) -> dict[str, Any]:
+def _parsed(line: bytes, path: Path, number: int, needs: Set[str] = frozenset()) -> dict[str, Any]:
+    """Return what is in a line, which has a result or a failure where it needs a key."""
     try:
         data = json.loads(line)
-    except ValueError as error:
-        raise _damaged(path, number) from error
-    if not isinstance(data, dict):
-        raise _damaged(path, number)
-    return data
+    except ValueError:
+        data = None
+    is_row = isinstance(data, dict) and needs <= data.keys()
+    if not is_row or (needs and not {"results", "failure"} & data.keys()):
+        raise StudyError(
+            f"study: line {number} of {path} is damaged; delete the line to redo its cell, or "
+            "start over with --fresh"
+        )
+    row: dict[str, Any] = data
+    return row
 
 
-def _damaged(path: Path, number: int) -> StudyError:
-    return StudyError(
-        f"study: line {number} of {path} is damaged; delete the line to redo its cell, or start "
-        "over with --fresh"
-    )
-
-
-def _check_header(found: dict[str, Any], path: Path, wanted: Header) -> None:
+def _check_header(found: dict[str, Any], path: Path, wanted: dict[str, str]) -> None:
     """Refuse rows that do not belong to this plan, and name the first difference."""
-    for name, value in vars(wanted).items():
+    for name, value in wanted.items():
         if found.get(name) != value:
             raise StudyError(
                 f"study: {path} holds rows of another {name}, {found.get(name)!r} and not "

@@ -6,11 +6,11 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from belated._version import __version__
-from belated.engine import Engine, run_jobs
-from belated.research.study.plan import Cell, Opening, Plan, Row
+from belated.engine import run_jobs
+from belated.research.study.plan import Cell, Plan, Row
 from belated.research.study.rows import RowsFile, open_rows
 
 if TYPE_CHECKING:
@@ -36,61 +36,27 @@ class Results:
         )
 
 
-@dataclass(frozen=True)
 class Files:
-    """Where a study keeps what it makes."""
+    """Where a study keeps what it makes: rows as JSON lines, the page, and a folder of figures."""
 
-    folder: Path
-    plan: Plan
-
-    @property
-    def _stem(self) -> str:
-        return self.plan.study.name + ("-quick" if self.plan.quick else "")
-
-    @property
-    def rows(self) -> Path:
-        """The rows, one JSON line each."""
-        return self.folder / f"{self._stem}.jsonl"
-
-    @property
-    def page(self) -> Path:
-        """The page."""
-        return self.folder / f"{self._stem}.html"
-
-    @property
-    def images(self) -> Path:
-        """The folder of the figures."""
-        return self.folder / f"{self._stem}-figures"
+    def __init__(self, folder: Path, plan: Plan) -> None:
+        stem = plan.study.name + ("-quick" if plan.quick else "")
+        self.rows, self.page = folder / f"{stem}.jsonl", folder / f"{stem}.html"
+        self.images = folder / f"{stem}-figures"
 
 
 def finish_rows(
-    plan: Plan,
-    path: Path,
-    *,
-    engine: Engine = "processes",
-    workers: int | None = None,
-    address: str | None = None,
-    fresh: bool = False,
-    retry: bool = False,
-    progress: bool | None = None,
+    plan: Plan, path: Path, *, fresh: bool = False, retry: bool = False, **engine: Any
 ) -> Results:
     """Run what is missing in the rows of a plan, and return all of them.
 
-    Every row is on disk before the next one is waited for. When interrupted, it says how to go on.
+    ``engine`` are arguments of ``belated.engine.run_jobs``. Every row is on disk before the next
+    one is waited for. When interrupted, it says how to go on.
     """
     with open_rows(path, plan, fresh=fresh) as rows:
         todo = rows.missing(plan, retry=retry)
         try:
-            run_jobs(
-                plan.study.plain_results,
-                todo,
-                rows.add,
-                title=plan.study.name,
-                engine=engine,
-                workers=workers,
-                address=address,
-                progress=progress,
-            )
+            run_jobs(plan.study.plain_results, todo, rows.add, title=plan.study.name, **engine)
         except KeyboardInterrupt:
             print(
                 f"study: {rows.kept()} of {len(plan.cells)} cells are kept in {path}; the same "
@@ -114,14 +80,13 @@ def page_of(results: Results) -> Page:
     plan = results.plan
     study = plan.study
     sections = study.sections(results.rows) if results.rows else ()
-    opening = study.opening(results.rows) if results.rows else Opening("Nothing was played.", ())
     return Page(
         title=study.title,
-        lead="\n\n".join((opening.says, study.question, *([QUICK] if plan.quick else []))),
+        lead="\n\n".join((study.question, *([QUICK] if plan.quick else []))),
         sections=(*sections, *_failures(results.failures)),
         reproduce=plan.command,
         facts=_facts(results),
-        numbers=opening.numbers,
+        numbers=study.numbers(results.rows) if results.rows else (),
     )
 
 
@@ -131,18 +96,10 @@ def _failures(failures: Sequence[tuple[Cell, str]]) -> tuple[Section, ...]:
 
     if not failures:
         return ()
-    rows = tuple(
-        (", ".join(f"{name}={value}" for name, value in cell.parameters), why)
-        for cell, why in failures
-    )
-    return (
-        Section(
-            question="Which cells failed?",
-            figure=None,
-            says=f"{len(failures)} cells have no results and are left out above.",
-            table=Table(("cell", "why"), rows),
-        ),
-    )
+    named = [", ".join(f"{name}={value}" for name, value in c.parameters) for c, _ in failures]
+    rows = tuple((name, why) for name, (_, why) in zip(named, failures, strict=True))
+    says = f"{len(failures)} cells have no results and are left out above."
+    return (Section("Which cells failed?", None, says, Table(("cell", "why"), rows)),)
 
 
 def _facts(results: Results) -> dict[str, str]:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from itertools import product
 from typing import Any
 
 from belated import bounds
-from belated.report import Lines, Section, Table
+from belated.report import Section
 from belated.research.study.fits import geometric_mean
 from belated.research.study.games import ball, game_of, measure
 from belated.research.study.layout import regret_figure
 from belated.research.study.paper import Answer, paper_learner
-from belated.research.study.plan import Cell, Opening, Row, Study
-from belated.research.study.tables import by, line, listed, mean, quoted, short, where
+from belated.research.study.plan import Cell, Numbers, Row, Study, crossed
+from belated.research.study.tables import by, mean_of, means, means_table, quoted, short, where
 
 _LOSS, _DIM = "linear", 3
 _PATTERNS = ("first_rounds", "heavy tails", "outages", "often lost", "constant, long")
@@ -36,15 +35,8 @@ class Skipping(Study):
     def cells(self, quick: bool) -> Iterator[Cell]:
         """Both ways on every pattern and horizon, told gradients or values."""
         horizons = (1_000, 4_000, 16_000) if quick else (1_000, 3_000, 10_000, 30_000, 100_000)
-        games = product(_FEEDBACK, _PATTERNS, horizons, range(3 if quick else 8), _WAYS)
-        for feedback, pattern, rounds, seed, way in games:
-            yield Cell.of(
-                feedback=feedback,
-                way=way,
-                pattern=pattern,
-                rounds=rounds,
-                seed=seed,
-            )
+        games = {"feedback": _FEEDBACK, "pattern": _PATTERNS, "rounds": horizons}
+        yield from crossed(**games, seed=range(3 if quick else 8), way=_WAYS)
 
     def run(self, cell: Cell) -> dict[str, Any]:
         """Play one game; costs are numbers of rounds given up on plus the root of what is left."""
@@ -64,32 +56,18 @@ class Skipping(Study):
             "best_cost": best.cost,
         }
 
-    def opening(self, rows: Sequence[Row]) -> Opening:
+    def numbers(self, rows: Sequence[Row]) -> Numbers:
         """In how many kinds of games it pays at the end, and how close it is to the optimum."""
         ends = [_at_end(group) for group in by(rows, "feedback", "pattern").values()]
-        both = [(skips, waits) for skips, waits in ends if skips is not None and waits is not None]
-        verdicts = [_verdict(*pair) for pair in both]
+        verdicts = [_verdict(*each) for each in ends]
         paid = verdicts.count("pays")
-        same = verdicts.count("makes no difference")
-        factors = _factors(rows)
-        says = (
-            f"At the longest horizon giving up lowers the regret in {paid} of {len(both)} kinds of "
-            f"games, makes no difference in {same} and raises it in {len(both) - paid - same}."
+        worst = short(max(_factors(rows), default=None))
+        ratios = [skips / waits for skips, waits in ends if min(skips, waits) > 0.0]
+        return (
+            (f"{paid} of {len(ends)}", "kinds of games in which giving up pays"),
+            (f"{short(geometric_mean(ratios))} times", "the regret without it, in the mean"),
+            (f"{worst} times", "the best choice, at worst; 3 allowed"),
         )
-        if factors:
-            says += (
-                f" What it pays was at most {short(max(factors))} times the best choice, where "
-                "Theorem 6.1 allows 3 times, and 3 more."
-            )
-        numbers = [(f"{paid} of {len(both)}", "kinds of games in which giving up pays")]
-        ratios = [skips / waits for skips, waits in both if min(skips, waits) > 0.0]
-        if ratios:
-            numbers.append(
-                (f"{short(geometric_mean(ratios))} times", "the regret without it, in the mean")
-            )
-        if factors:
-            numbers.append((f"{short(max(factors))} times", "the best choice, at worst; 3 allowed"))
-        return Opening(says, tuple(numbers))
 
     def sections(self, rows: Sequence[Row]) -> tuple[Section, ...]:
         """One section per kind of answer and pattern, then the cost beside the optimum."""
@@ -103,38 +81,25 @@ class Skipping(Study):
 
 def _regret(feedback: str, pattern: str, rows: Sequence[Row]) -> Section:
     end = max(row["rounds"] for row in rows)
-    last = by(where(rows, rounds=end), "way")
     skips, waits = _at_end(rows)
-    skipped = mean(last.get("with Skip", []), "skipped")
-    if waits is None or skips is None:
-        says = "One of the two ways has no results here."
-    else:
-        verdict = _verdict(skips, waits)
-        says = (
-            f"At T = {end:,} giving up {verdict}: regret {short(skips)} with Skip and "
-            f"{short(waits)} without. It gave up on {short(skipped)} rounds, and the delays that "
-            f"are left add up to {short(mean(last['with Skip'], 'left_delay'))} in place of "
-            f"{short(mean(last['without Skip'], 'left_delay'))}."
-        )
+    told = {"gradient": "gradients", "value": "single values"}[feedback]
     return Section(
-        question=f"Does giving up pay under {quoted(pattern)}, told {_told(feedback)}?",
+        question=f"Does giving up pay under {quoted(pattern)}, told {told}?",
         figure=regret_figure(
-            f"Regret with and without Skip, {pattern}, {_told(feedback)}",
+            f"Regret with and without Skip, {pattern}, {told}",
             rows,
-            "rounds",
-            "rounds T",
+            *("rounds", "rounds T"),
             per="way",
         ),
-        says=says,
+        says=f"At T = {end:,} giving up {_verdict(skips, waits)}: regret {short(skips)} with Skip "
+        f"and {short(waits)} without.",
     )
 
 
-def _at_end(rows: Sequence[Row]) -> tuple[float | None, float | None]:
+def _at_end(rows: Sequence[Row]) -> tuple[float, float]:
     """Return the mean regrets with and without giving up, at the longest horizon."""
-    end = max(row["rounds"] for row in rows)
-    last = where(rows, rounds=end)
-    with_skip, without = (where(last, way=way) for way in ("with Skip", "without Skip"))
-    return mean(with_skip, "regret"), mean(without, "regret")
+    last = means(where(rows, rounds=max(row["rounds"] for row in rows)), "way")
+    return last["with Skip"], last["without Skip"]
 
 
 def _factors(rows: Sequence[Row]) -> list[float]:
@@ -149,58 +114,26 @@ def _verdict(skips: float, waits: float) -> str:
     return "pays" if skips < waits else "does not pay"
 
 
-def _told(feedback: str) -> str:
-    return {"gradient": "gradients", "value": "single values"}[feedback]
-
-
 def _costs(pattern: str, rows: Sequence[Row]) -> Section:
-    ours = where(rows, way="with Skip")
-    plain = where(rows, way="without Skip")
-    factors = _factors(rows)
-    groups = by(ours, "rounds")
-    needless = [
-        f"T = {rounds:,}"
-        for rounds, group in groups.items()
-        if (mean(group, "skipped") or 0.0) > (mean(group, "best_skipped") or 0.0)
-    ]
-    says = (
-        f"What Skip pays was at most {short(max(factors, default=None))} times the optimum, where "
-        "Theorem 6.1 allows 3 times, and 3 more. "
-    )
-    says += (
-        f"It gave up on more rounds than the best choice would at {listed(needless)}."
-        if needless
-        else "It never gave up on more rounds than the best choice would."
-    )
+    ours, plain = {"way": "with Skip"}, {"way": "without Skip"}
     return Section(
         question=f"How good are the rounds that Skip gives up on under {quoted(pattern)}?",
-        figure=Lines(
-            title=f"Rounds given up on, plus the root of the delays left, {pattern}",
-            x_label="rounds T",
-            y_label="cost",
-            series=(
-                line("with Skip", ours, "rounds", "cost"),
-                line("without Skip", plain, "rounds", "cost"),
-                line("optimum", ours, "rounds", "best_cost", dashed=True),
-            ),
-            log_x=True,
-            log_y=True,
-            note="Both kinds of answers are in the means; the delays are the same.",
-        ),
-        says=says,
-        table=Table(
-            columns=("rounds", "given up on", "best to give up on", "cost", "optimum", "no Skip"),
-            rows=tuple(
-                (
-                    rounds,
-                    mean(group, "skipped"),
-                    mean(group, "best_skipped"),
-                    mean(group, "cost"),
-                    mean(group, "best_cost"),
-                    mean(where(plain, rounds=rounds), "cost"),
-                )
-                for rounds, group in groups.items()
-            ),
-            caption="Means over seeds.",
+        figure=None,
+        says=f"What Skip pays was at most {short(max(_factors(rows), default=None))} times the "
+        "optimum, where Theorem 6.1 allows 3 times, and 3 more.",
+        table=means_table(
+            rows,
+            "rounds",
+            {
+                "given up on": mean_of("skipped", **ours),
+                "best to give up on": mean_of("best_skipped"),
+                "delay left": mean_of("left_delay", **ours),
+                "delay without Skip": mean_of("left_delay", **plain),
+                "cost": mean_of("cost", **ours),
+                "optimum": mean_of("best_cost"),
+                "cost without Skip": mean_of("cost", **plain),
+            },
+            "Means over seeds and both kinds of answers; the cost is the rounds given up on, plus "
+            "the root of the delays left.",
         ),
     )

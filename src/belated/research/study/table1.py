@@ -3,31 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from itertools import product
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any
 
-from belated.report import Section, Series, Table
+from belated.report import Section, Table
 from belated.research import delays
 from belated.research.game import Game
+from belated.research.study.contest import Contest, contests
 from belated.research.study.contestants import GOLD_R, OURS, STRONGLY_CONVEX_VALUES, VALUES, Field
 from belated.research.study.fits import geometric_mean
-from belated.research.study.games import LOSSES, PLAIN, ball, game_of, measure, setting_cell
-from belated.research.study.layout import growth_table, regret_figure
-from belated.research.study.plan import Cell, Opening, Row, Study
-from belated.research.study.tables import (
-    Rows,
-    by,
-    counted,
-    growth,
-    least,
-    line,
-    listed,
-    mean,
-    quoted,
-    short,
-    where,
-)
+from belated.research.study.games import LOSSES, PLAIN, ball, game_of, measure
+from belated.research.study.layout import growth_section
+from belated.research.study.plan import Cell, Numbers, Row, Study, crossed
+from belated.research.study.tables import Rows, by, growth, listed, mean_of, short, where
+from belated.timeline import Timeline
 
 _FIELDS: dict[str, Field] = {"convex": VALUES, "strongly convex": STRONGLY_CONVEX_VALUES}
 _PATTERNS = ("none", "constant, root T", "footnote", "first_rounds", "heavy tails")
@@ -36,36 +25,29 @@ _LOSSES = {"linear": "convex", "absolute": "convex", "quadratic": "strongly conv
 """Losses that are played in several dimensions, and the setting of each."""
 _DIMS = (2, 8, 16)
 
-Promise = Callable[[float, float, float, float], float]
-"""From T, d_tot, d_max and sigma_max to the order of a bound."""
 
-_PROMISES: dict[tuple[str, str], Promise] = {
-    ("convex", OURS): lambda T, total, longest, width: T**0.75 + math.sqrt(total),
-    ("convex", "Bistritz et al."): lambda T, total, longest, width: (
-        T**0.75 + (T * total) ** (1 / 3)
-    ),
-    ("convex", "Bistritz et al., doubling"): lambda T, total, longest, width: (
-        T**0.75 + (T * total) ** (1 / 3)
-    ),
-    ("convex", "D-FTBL"): lambda T, total, longest, width: T**0.75 + math.sqrt(longest * T),
-    **{
-        ("convex", name): lambda T, total, longest, width: (
-            T**0.75 + T ** (2 / 3) * longest ** (1 / 3)
-        )
-        for name in ("GOLD", GOLD_R)
-    },
-    ("strongly convex", OURS): lambda T, total, longest, width: (
-        _root(T) + min(width * math.log(math.e * T), math.sqrt(total))
-    ),
-    ("strongly convex", "D-FTBL, strongly convex"): lambda T, total, longest, width: (
-        _root(T) + longest * math.log(math.e * T)
-    ),
-}
+def _promise(setting: str, method: str, late: Timeline) -> float | None:
+    """Return the order of the bound of a method on these delays, where it has one."""
+    rounds, logarithm = float(late.rounds), math.log(math.e * late.rounds)
+    root = math.pow(rounds, 2 / 3) * math.pow(logarithm, 1 / 3)
+    curved = {
+        OURS: min(late.max_backlog * logarithm, math.sqrt(late.total_delay)),
+        "D-FTBL, strongly convex": late.max_delay * logarithm,
+    }
+    if setting == "strongly convex" and method in curved:
+        return root + curved[method]
+    convex = {
+        OURS: math.sqrt(late.total_delay),
+        **dict.fromkeys(_BISTRITZ, math.pow(rounds * late.total_delay, 1 / 3)),
+        "D-FTBL": math.sqrt(late.max_delay * rounds),
+        **dict.fromkeys(
+            ("GOLD", GOLD_R), math.pow(rounds, 2 / 3) * math.pow(late.max_delay, 1 / 3)
+        ),
+    }
+    return math.pow(rounds, 0.75) + convex[method] if method in convex else None
 
 
-def _root(rounds: float) -> float:
-    """T^(2/3) (ln T)^(1/3)."""
-    return float(rounds ** (2 / 3) * math.log(math.e * rounds) ** (1 / 3))
+_BISTRITZ = ("Bistritz et al.", "Bistritz et al., doubling")
 
 
 class Table1(Study):
@@ -89,70 +71,45 @@ class Table1(Study):
         for setting, field in _FIELDS.items():
             games = [(pattern, rounds, 0) for pattern in _PATTERNS for rounds in horizons]
             games += [("constant", fixed, wait) for wait in waits]
-            for game, seed, method in product(games, range(seeds), field):
-                yield _cell(PLAIN[setting], _DIM, method, *game, seed)
-        broad = product(_LOSSES, _DIMS, _PATTERNS, range(seeds))
-        for loss, dim, pattern, seed in broad:
-            for method in _FIELDS[_LOSSES[loss]]:
-                yield _cell(loss, dim, method, pattern, _broad(quick), 0, seed)
+            for pattern, rounds, wait in games:
+                late = {"pattern": pattern, "rounds": rounds, "wait": wait, "seed": range(seeds)}
+                plain: dict[str, Any] = {"loss": PLAIN[setting], "dim": _DIM, **late}
+                yield from crossed(setting=setting, **plain, method=field)
+        broad = {"dim": _DIMS, "pattern": _PATTERNS, "seed": range(seeds)}
+        end = 10_000 if quick else 100_000  # one of the horizons
+        for loss, setting in _LOSSES.items():
+            fixed_parts: dict[str, Any] = {"rounds": end, "wait": 0, "method": _FIELDS[setting]}
+            yield from crossed(setting=setting, loss=loss, **broad, **fixed_parts)
 
     def run(self, cell: Cell) -> dict[str, Any]:
         """Play one game; ``promise`` is the order of the method's bound on its delays."""
         setting, method, seed = cell["setting"], cell["method"], cell["seed"]
         game = _game(*(cell[name] for name in ("loss", "dim", "pattern", "rounds", "wait", "seed")))
         run, row = measure(_FIELDS[setting][method].make(game, ball(cell["dim"])), game, seed)
-        promise = _PROMISES.get((setting, method)) or _PROMISES.get(("convex", method))
-        late = run.timeline
-        facts = (late.rounds, late.total_delay, late.max_delay, late.max_backlog)
-        return {**row, "promise": None if promise is None else promise(*map(float, facts))}
+        return {**row, "promise": _promise(setting, method, run.timeline)}
 
-    def opening(self, rows: Sequence[Row]) -> Opening:
+    def numbers(self, rows: Sequence[Row]) -> Numbers:
         """How often ours loses least, and whether regret grows as promised."""
-        duels = _duels(rows)
-        fits = list(_promises_kept(rows))
-        kept = sum(fits)
-        says = f"Ours grows no faster than its bound promises in {kept} of {len(fits)} ranges"
-        numbers = [(f"{kept} of {len(fits)}", "ranges in which regret grows as promised, or less")]
-        if duels:
-            won = sum(duel.is_won for duel in duels)
-            ratios = [duel.ours / duel.theirs for duel in duels if duel.theirs > 0.0 < duel.ours]
-            says += f", and has the least regret in {won} of {len(duels)} kinds of games"
-            numbers.append((f"{won} of {len(duels)}", "kinds of games in which ours loses least"))
-            if ratios:
-                typical = short(geometric_mean(ratios))
-                numbers.append((f"{typical} times", "the regret of the best rival, in the mean"))
-        return Opening(f"{says}.", tuple(numbers))
+        fits, cells = list(_promises_kept(rows)), _duels(rows)
+        kept, won = sum(fits), sum(cell.regrets[OURS] <= cell.best for cell in cells)
+        ratios = [ratio for cell in cells if (ratio := cell.ratio(OURS)) is not None]
+        return (
+            (f"{kept} of {len(fits)}", "ranges in which regret grows as promised, or less"),
+            (f"{won} of {len(cells)}", "kinds of games in which ours loses least"),
+            (f"{short(geometric_mean(ratios))} times", "the regret of the best rival, in the mean"),
+        )
 
     def sections(self, rows: Sequence[Row]) -> tuple[Section, ...]:
         """Who loses least, then horizons and total delay for each setting."""
-        found = [_who_wins(rows)]
+        found = [_who_wins(_duels(rows))]
         for setting, group in by(rows, "setting").items():
             plain = where(group, loss=PLAIN[setting], dim=_DIM)
-            horizons = where(plain, wait=0)
-            found += [_horizons(setting, *each) for each in by(horizons, "pattern").items()]
+            for pattern, some in by(where(plain, wait=0), "pattern").items():
+                found.append(_growth(setting, pattern, some, ("rounds", "rounds T", "T")))
             if waits := [row for row in plain if row["wait"]]:
-                found.append(_delays(setting, waits))
+                late = ("total_delay", "total delay", "d_tot")
+                found.append(_growth(setting, "constant delays at one horizon", waits, late))
         return tuple(found)
-
-
-def _broad(quick: bool) -> int:
-    """Return the horizon at which losses and dimensions are compared; it is one of the others."""
-    return 10_000 if quick else 100_000
-
-
-def _cell(
-    loss: str, dim: int, method: str, pattern: str, rounds: int, wait: int, seed: int
-) -> Cell:
-    return setting_cell(
-        _LOSSES[loss],
-        method,
-        loss=loss,
-        dim=dim,
-        pattern=pattern,
-        rounds=rounds,
-        wait=wait,
-        seed=seed,
-    )
 
 
 def _game(loss: str, dim: int, pattern: str, rounds: int, wait: int, seed: int) -> Game:
@@ -164,47 +121,29 @@ def _game(loss: str, dim: int, pattern: str, rounds: int, wait: int, seed: int) 
 # ---- who loses least ---------------------------------------------------------------------------
 
 
-class _Duel(NamedTuple):
-    """Ours and the best rival in one kind of game; regrets are means over seeds."""
-
-    loss: str
-    dim: int
-    pattern: str
-    ours: float
-    rival: str
-    theirs: float
-
-    @property
-    def is_won(self) -> bool:
-        """Whether ours lost least."""
-        return self.ours <= self.theirs
-
-
-def _duels(rows: Rows) -> list[_Duel]:
-    """Return a duel for every kind of game that all dimensions were played at."""
+def _duels(rows: Rows) -> list[Contest]:
+    """Compare ours with the best rival in every kind of game that all dimensions were played at."""
     rounds = max((row["rounds"] for row in rows if row["dim"] != _DIM), default=0)
-    found = []
-    games = by(where(rows, rounds=rounds, wait=0), "loss", "dim", "pattern")
-    for (loss, dim, pattern), group in games.items():
-        regrets = {name: mean(played, "regret") for name, played in by(group, "method").items()}
-        ours = regrets.pop(OURS, None)
-        rivals = [(lost, name) for name, lost in regrets.items() if lost is not None]
-        if ours is not None and rivals:
-            lost, name = min(rivals)
-            found.append(_Duel(loss, dim, pattern, ours, name, lost))
-    return sorted(found, key=lambda duel: (list(_LOSSES).index(duel.loss), duel.dim))
+    return contests(
+        where(rows, rounds=rounds, wait=0),
+        *("loss", "dim", "pattern"),
+        unit=lambda regrets, group: regrets.get(OURS),
+        is_rival=lambda name: name != OURS,
+    )
 
 
-def _who_wins(rows: Rows) -> Section:
+def _who_wins(cells: Sequence[Contest]) -> Section:
     """Say who loses least with which losses, in which dimensions."""
-    duels = _duels(rows)
-    by_loss: dict[str, list[_Duel]] = {}
-    for duel in duels:
-        by_loss.setdefault(duel.loss, []).append(duel)
+    cells = sorted(cells, key=lambda cell: (list(_LOSSES).index(cell.kind[0]), cell.kind[1]))
+    wins = {
+        loss: [cell.regrets[OURS] <= cell.best for cell in cells if cell.kind[0] == loss]
+        for loss in _LOSSES
+    }
+    says = listed([f"{sum(won)} of {len(won)} with {loss} losses" for loss, won in wins.items()])
     return Section(
         question="Who loses least, with which losses and in how many dimensions?",
         figure=None,
-        says=" ".join(_verdict(*each) for each in by_loss.items()) or "Nobody has played yet.",
+        says=f"Ours had the least regret in {says}.",
         table=Table(
             columns=(
                 *("losses", "dimension", "delays", "ours", "best rival", "told in advance"),
@@ -212,29 +151,18 @@ def _who_wins(rows: Rows) -> Section:
             ),
             rows=tuple(
                 (
-                    *(duel.loss, duel.dim, duel.pattern, duel.ours, duel.rival),
-                    _FIELDS[_LOSSES[duel.loss]][duel.rival].told,
-                    duel.theirs,
-                    duel.ours / duel.theirs if duel.theirs > 0.0 else None,
+                    *(*cell.kind, cell.regrets[OURS], cell.rival),
+                    _FIELDS[_LOSSES[cell.kind[0]]][cell.rival].told,
+                    *(cell.best, cell.ratio(OURS)),
                 )
-                for duel in duels
+                for cell in cells
             ),
             caption="Regrets are means over seeds at one horizon. Ours is told nothing.",
         ),
     )
 
 
-def _verdict(loss: str, duels: Sequence[_Duel]) -> str:
-    """Say how often ours lost least, and what it loses otherwise."""
-    won = [duel for duel in duels if duel.is_won]
-    first = f"With {loss} losses ours had the least regret in {len(won)} of {len(duels)} games"
-    ratios = [duel.ours / duel.theirs for duel in duels if not duel.is_won and duel.theirs > 0.0]
-    if not ratios:
-        return f"{first}."
-    names = dict.fromkeys(duel.rival for duel in duels if not duel.is_won)
-    ends = dict.fromkeys([short(min(ratios)), short(max(ratios))])
-    others = f"{' to '.join(ends)} times that of the best rival"
-    return f"{first}, and in the others {others} ({listed([quoted(name) for name in names])})."
+# ---- growth ------------------------------------------------------------------------------------
 
 
 def _promises_kept(rows: Rows) -> Iterator[bool]:
@@ -249,79 +177,21 @@ def _promises_kept(rows: Rows) -> Iterator[bool]:
                 yield ours.low <= promised.slope
 
 
-# ---- growth ------------------------------------------------------------------------------------
-
-
-def _horizons(setting: str, pattern: str, rows: Sequence[Row]) -> Section:
-    title = f"Regret over rounds, {setting}, {pattern}"
-    return Section(
-        question=f"How does regret grow with the horizon ({setting}, {pattern})?",
-        figure=regret_figure(title, rows, "rounds", "rounds T"),
-        says=_says(rows, "rounds", "T"),
-        table=_table(setting, rows, "rounds", "T"),
-    )
-
-
-def _delays(setting: str, rows: Sequence[Row]) -> Section:
-    title = f"Regret over total delay, {setting}"
-    slope = _reference(where(rows, method=OURS))
-    return Section(
-        question=f"How does regret grow with total delay at one horizon ({setting})?",
-        figure=regret_figure(title, rows, "total_delay", "total delay", *slope),
-        says=_says(rows, "total_delay", "d_tot"),
-        table=_table(setting, rows, "total_delay", "d_tot"),
-    )
-
-
-def _reference(rows: Sequence[Row]) -> tuple[Series, ...]:
-    """The promised order of our bound, moved to where our regret ends."""
-    end = max((row["total_delay"] for row in rows), default=0)
-    last = mean(where(rows, total_delay=end), "regret")
-    promised = mean(where(rows, total_delay=end), "promise")
-    if not last or not promised or last < 0.0:
-        return ()
-    moved = [{**row, "moved": row["promise"] * last / promised} for row in rows]
-    return (line(f"{OURS} (order of the bound)", moved, "total_delay", "moved", dashed=True),)
-
-
-def _says(rows: Sequence[Row], x: str, symbol: str) -> str:
-    """Name who loses least at the far end, and how ours compares with its promise."""
-    end = max(row[x] for row in rows)
-    last = by(where(rows, **{x: end}), "method")
-    best = least(last, lambda name: mean(last[name], "regret"))
-    ours = growth(where(rows, method=OURS), x, "regret")
-    promised = growth(where(rows, method=OURS), x, "promise")
-    first = f"At {symbol} = {end:,} the least regret is that of {quoted(best)}"
-    if best and best != OURS and OURS in last:
-        ratio = (mean(last[OURS], "regret") or 0.0) / (mean(last[best], "regret") or math.inf)
-        first += f", and ours is {short(ratio)} times that"
-    if ours is None or promised is None:
-        return f"{first}. There are too few points for an exponent."
-    verdict = "no faster than" if ours.low <= promised.slope else "faster than"
-    return (
-        f"{first}. Our regret grows like {symbol}^{ours}, {verdict} the {symbol}^"
-        f"{promised.slope:.2f} of the bound over this range."
-    )
-
-
-def _table(setting: str, rows: Sequence[Row], x: str, symbol: str) -> Table:
-    end = max(row[x] for row in rows)
+def _growth(setting: str, pattern: str, rows: Rows, x: tuple[str, str, str]) -> Section:
+    """Show how regret grows, beside the exponents that the bounds promise."""
+    name, label, symbol = x
+    end = max(row[name] for row in rows)
 
     def promised(group: Rows) -> float | None:
-        fit = growth(group, x, "promise")
+        fit = growth(group, name, "promise")
         return None if fit is None else round(fit.slope, 3)
 
-    return growth_table(
-        _FIELDS[setting],
+    return growth_section(
+        f"How does regret grow with {label} ({setting}, {pattern})?",
+        f"Regret over {label}, {setting}, {pattern}",
         rows,
         x,
-        symbol,
-        {
-            "promised": promised,
-            f"regret at the largest {symbol}": lambda group: mean(
-                where(group, **{x: end}), "regret"
-            ),
-        },
-        caption=f"Exponents come from {counted(len(by(rows, x)), 'point')}; the promised one is "
-        "that of the bound on the same delays, where there is one.",
+        _FIELDS[setting],
+        {"promised": promised, f"regret at the largest {symbol}": mean_of("regret", **{name: end})},
+        "The promised exponent is that of the bound on the same delays, where there is one.",
     )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from belated.report import Series
+from belated.report import Series, Table
 from belated.research.study.fits import Exponent, exponent
 from belated.research.study.plan import Row
 
@@ -45,6 +45,29 @@ def mean(rows: Rows, name: str) -> float | None:
     """Return the mean of a column, or None where it is empty."""
     values = numbers(rows, name)
     return sum(values) / len(values) if values else None
+
+
+def means(rows: Rows, name: str, column: str = "regret") -> dict[str, float]:
+    """Return the mean of a column by the values of another, where it is known."""
+    found = {str(each): mean(group, column) for each, group in by(rows, name).items()}
+    return {each: value for each, value in found.items() if value is not None}
+
+
+Column = Callable[[Rows], str | float | None]
+"""From the rows of one group to what stands in its cell."""
+
+
+def mean_of(name: str, **wanted: Any) -> Column:
+    """Return the column with the mean of those rows of a group that have these values."""
+    return lambda rows: mean(where(rows, **wanted), name)
+
+
+def means_table(rows: Rows, name: str, columns: Mapping[str, Column], caption: str) -> Table:
+    """List the groups by one value of the rows, with these columns."""
+    body = (
+        (each, *(cell(some) for cell in columns.values())) for each, some in by(rows, name).items()
+    )
+    return Table((name, *columns), tuple(body), caption)
 
 
 def line(name: str, rows: Rows, x: str, y: str, *, dashed: bool = False) -> Series:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import product
 from typing import Any, NamedTuple
 
 from belated import rates
@@ -13,8 +12,8 @@ from belated.research import losses
 from belated.research.game import Game
 from belated.research.study.games import CURVATURE, DELAYS, ball, measure
 from belated.research.study.paper import paper_learner
-from belated.research.study.plan import Cell, Opening, Row, Study
-from belated.research.study.tables import by, listed, mean, quoted, short, where
+from belated.research.study.plan import Cell, Numbers, Row, Study, crossed
+from belated.research.study.tables import by, mean, quoted, short
 from belated.timeline import Timeline
 
 _DIM = 3
@@ -66,15 +65,8 @@ class Tightness(Study):
         patterns = _QUICK_PATTERNS if quick else _PATTERNS
         for name, result in RESULTS.items():
             adversaries = ("blocks",) if quick else _ADVERSARIES[result.curved]
-            games = product(adversaries, patterns, horizons, range(3 if quick else 4))
-            for against, pattern, rounds, seed in games:
-                yield Cell.of(
-                    result=name,
-                    against=against,
-                    pattern=pattern,
-                    rounds=rounds,
-                    seed=seed,
-                )
+            games = {"pattern": patterns, "rounds": horizons, "seed": range(3 if quick else 4)}
+            yield from crossed(result=name, against=adversaries, **games)
 
     def run(self, cell: Cell) -> dict[str, Any]:
         """Play one game and compare with the bound."""
@@ -87,27 +79,19 @@ class Tightness(Study):
         assert bound is not None  # every entry of RESULTS has its corollary
         return {**row, "ratio": run.regret / bound.total, "vacuous": int(bound.vacuous)}
 
-    def opening(self, rows: Sequence[Row]) -> Opening:
+    def numbers(self, rows: Sequence[Row]) -> Numbers:
         """The largest shares, and whether any bound was exceeded."""
         broken = sum(row["ratio"] > 1.0 for row in rows)
         shares = {
-            name: max(mean(each, "ratio") or 0.0 for each in by(group, *_KINDS).values())
+            name: max(_ratios(group, *_KINDS).values())
             for name, group in by(rows, "result").items()
         }
-        closest = max(shares, key=lambda name: shares[name])
-        loosest = min(shares, key=lambda name: shares[name])
-        held = "No bound was exceeded" if not broken else f"Regret exceeded a bound {broken} times"
-        says = (
-            f"{held} in {len(rows):,} games. Even against losses made to hurt, learners lose "
-            f"{short(shares[loosest])} of what is allowed ({quoted(loosest)}) to "
-            f"{short(shares[closest])} ({quoted(closest)})."
-        )
-        numbers = (
+        closest, loosest = (end(shares, key=lambda name: shares[name]) for end in (max, min))
+        return (
             (short(shares[closest]), f"of the bound at most: the closest, {closest}"),
             (short(shares[loosest]), f"of the bound at most: the loosest, {loosest}"),
             (f"{broken} of {len(rows):,}", "games in which regret exceeded its bound"),
         )
-        return Opening(says, numbers)
 
     def sections(self, rows: Sequence[Row]) -> tuple[Section, ...]:
         """One heat map per horizon."""
@@ -127,14 +111,20 @@ def _losses(against: str, curved: bool, timeline: Timeline, seed: int) -> losses
     return losses.Quadratic(source, curvature=CURVATURE) if curved else losses.Linear(source)
 
 
+def _ratios(rows: Sequence[Row], *kinds: str) -> dict[Any, float]:
+    """Return the mean shares of the bounds, by kind of game."""
+    return {kind: mean(group, "ratio") or 0.0 for kind, group in by(rows, *kinds).items()}
+
+
 def _section(rounds: int, rows: Sequence[Row]) -> Section:
-    patterns = tuple(by(rows, "pattern"))
-    results = tuple(by(rows, "result"))
-    worst = {
-        (result, pattern): _largest(where(rows, result=result, pattern=pattern))
+    patterns, results = tuple(by(rows, "pattern")), tuple(by(rows, "result"))
+    shares = _ratios(rows, "result", "pattern", "against")
+    top = {
+        (result, pattern): max(x for kind, x in shares.items() if kind[:2] == (result, pattern))
         for result in results
         for pattern in patterns
     }
+    result, pattern, against = max(shares, key=lambda kind: shares[kind])
     return Section(
         question=f"What share of each bound is reached in {rounds:,} rounds?",
         figure=Heat(
@@ -142,70 +132,30 @@ def _section(rounds: int, rows: Sequence[Row]) -> Section:
             rows=results,
             columns=patterns,
             values=tuple(
-                tuple(
-                    found[0] if (found := worst[result, pattern]) else None for pattern in patterns
-                )
-                for result in results
+                tuple(share if (share := top[name, late]) > 0.0 else None for late in patterns)
+                for name in results
             ),
             value_label="regret over bound",
         ),
-        says=_says(rows),
+        says=f"The closest is {quoted(result)}: {short(shares[result, pattern, against])} of the "
+        f"bound under {quoted(pattern)}, against {against}.",
         table=_table(rows),
     )
-
-
-def _largest(rows: Sequence[Row]) -> tuple[float, str] | None:
-    """Return the largest mean share over the adversaries, and who reached it, if positive."""
-    shares = [(mean(group, "ratio") or 0.0, name) for name, group in by(rows, "against").items()]
-    top = max(shares, default=None)
-    return top if top is not None and top[0] > 0.0 else None
-
-
-def _says(rows: Sequence[Row]) -> str:
-    groups = by(rows, "result", "pattern", "against")
-    ratios = {names: mean(group, "ratio") or 0.0 for names, group in groups.items()}
-    result, pattern, against = max(ratios, key=lambda names: ratios[names])
-    top = ratios[result, pattern, against]
-    vacuous = [
-        quoted(name)
-        for name, group in by(rows, "result").items()
-        if all(row["vacuous"] for row in group)
-    ]
-    broken = sum(row["ratio"] > 1.0 for row in rows)
-    says = (
-        f"The closest is {quoted(result)}: {short(top)} of the bound under {quoted(pattern)}, "
-        f"against {against}. "
-        f"Regret exceeded a bound in {broken} of {len(rows)} games."
-    )
-    if vacuous:
-        says += (
-            f" At this horizon these say no more than that a round costs G D: {listed(vacuous)}."
-        )
-    return says
 
 
 def _table(rows: Sequence[Row]) -> Table:
     body = []
     for result, group in by(rows, "result").items():
-        shares = {
-            names: mean(each, "ratio") or 0.0
-            for names, each in by(group, "pattern", "against").items()
-        }
-        tightest = max(shares, key=lambda names: shares[names])
-        loosest = min(shares, key=lambda names: shares[names])
-        body.append(
-            (
-                result,
-                round(shares[tightest], 4),
-                ", against ".join(tightest),
-                round(shares[loosest], 4),
-                ", against ".join(loosest),
-                f"{sum(row['vacuous'] for row in group)} of {len(group)}",
-            )
-        )
+        shares = _ratios(group, "pattern", "against")
+        ends = [end(shares, key=lambda kind: shares[kind]) for end in (max, min)]
+        cells = [
+            cell for kind in ends for cell in (round(shares[kind], 4), ", against ".join(kind))
+        ]
+        vacuous = f"{sum(row['vacuous'] for row in group)} of {len(group)}"
+        body.append((result, *cells, vacuous))
     return Table(
         columns=("result", "largest share", "under", "smallest share", "reached under", "vacuous"),
         rows=tuple(body),
         caption="Shares are means over seeds; results for values hold in expectation only. A "
-        "bound is vacuous where it exceeds G D T.",
+        "bound is vacuous where it exceeds G D T: it says no more than that a round costs G D.",
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import product
 from types import MappingProxyType
 from typing import Any, Final, cast
 
@@ -19,8 +18,16 @@ from belated.reductions import FirstOrder, LearnerSpec
 from belated.report import Section, Table
 from belated.research.rivals import ODFTRL, WOFTRL
 from belated.research.study.layout import regret_figure
-from belated.research.study.plan import Cell, Opening, Row, Study
-from belated.research.study.tables import by, growth, mean, short, where
+from belated.research.study.plan import Cell, Numbers, Row, Study, crossed
+from belated.research.study.tables import (
+    by,
+    growth,
+    mean,
+    mean_of,
+    means_table,
+    short,
+    where,
+)
 
 _ACTIONS: Final = 4
 _DELAYS: Final = (1, 2, 4, 8, 16)
@@ -84,9 +91,8 @@ class TwoPlayers(Study):
     def cells(self, quick: bool) -> Iterator[Cell]:
         """Both players use the same method, at every delay and two or three horizons."""
         horizons = (300, 1_200) if quick else (1_000, 4_000, 16_000)
-        games = product(_GAMES, _DELAYS, horizons, range(2 if quick else 3), METHODS)
-        for game, delay, rounds, seed, method in games:
-            yield Cell.of(game=game, delay=delay, rounds=rounds, seed=seed, method=method)
+        games = {"game": _GAMES, "delay": _DELAYS, "rounds": horizons}
+        yield from crossed(**games, seed=range(2 if quick else 3), method=METHODS)
 
     def run(self, cell: Cell) -> dict[str, Any]:
         """Play one game and return the sum of both regrets."""
@@ -98,33 +104,19 @@ class TwoPlayers(Study):
         regrets = _play(spec, first, second, cell["delay"], cell["rounds"])
         return {"regret": float(sum(regrets)), "larger": float(max(regrets))}
 
-    def opening(self, rows: Sequence[Row]) -> Opening:
+    def numbers(self, rows: Sequence[Row]) -> Numbers:
         """The sum of both regrets at the longest horizon, and how it grows with the rounds."""
         start, end = _ends(rows)
-        last = where(rows, rounds=end, delay=_DELAY)
-        at = {name: short(mean(where(last, method=name), "regret")) for name in METHODS}
-        grew = {name: short(_grew(rows, name)) for name in METHODS}
-        says = (
-            f"After {end:,} rounds with a delay of {_DELAY} the sum of both regrets is "
-            f"{at[_THEIRS]} with WOFTRL and {at[_LARGE]} with larger "
-            "steps than its theorem has. With these steps and one copy of the newest gradient, in "
-            "the place of one for each that is missing and one for the coming one, it is "
-            f"{at['one copy, large steps']}, with none {at['no copies, large steps']}; with FTRL "
-            f"that is tuned for any losses {at['FTRL for any losses']}, with ours {at['ours']}. "
-            f"From {start:,} rounds on, WOFTRL's became {grew[_THEIRS]} times as "
-            f"large, with large steps {grew[_LARGE]} times; without copies "
-            f"{grew['no copies, large steps']} times."
-        )
         numbers = [
-            (f"{grew[name]} times", f"the sum of {start:,} rounds after {end:,}: {name}")
+            (
+                f"{short(_grew(rows, name))} times",
+                f"the sum of {start:,} rounds after {end:,}: {name}",
+            )
             for name in (_LARGE, "no copies, large steps")
         ]
-        with_small = _over_steps(where(rows, rounds=end), _THEIRS)
-        if with_small is not None:
-            numbers.append(
-                (with_small, "times (d + 1) (d + 2): the sum with small steps, at any d")
-            )
-        return Opening(says, tuple(numbers))
+        scaled = _over_steps(where(rows, rounds=end), _THEIRS)
+        numbers.append((scaled, "times (d + 1) (d + 2): the sum with small steps, at any d"))
+        return tuple(numbers)
 
     def sections(self, rows: Sequence[Row]) -> tuple[Section, ...]:
         """Over the delay, and over the rounds, for both kinds of games."""
@@ -168,45 +160,41 @@ def _grew(rows: Sequence[Row], name: str) -> float | None:
     return late / early if early and late is not None else None
 
 
-def _over_steps(rows: Sequence[Row], name: str) -> str | None:
+def _over_steps(rows: Sequence[Row], name: str) -> str:
     """Return the least and the largest sum of regrets times L eta, over games and delays.
 
     It is proportional to 1 / eta, so that a power of d fitted to it would say little: that of
     (d + 1) (d + 2) itself is 1.4 from d = 1 to 16.
     """
-    found = []
-    for (_, delay), group in by(where(rows, method=name), "game", "delay").items():
-        total = mean(group, "regret")
-        if total is not None:
-            found.append(total * _SMOOTHNESS / cast(WOFTRL, METHODS[name](delay, 1)).strength)
-    return f"{short(min(found))} to {short(max(found))}" if found else None
+    found = [
+        (mean(group, "regret") or 0.0)
+        * _SMOOTHNESS
+        / cast(WOFTRL, METHODS[name](delay, 1)).strength
+        for (_, delay), group in by(where(rows, method=name), "game", "delay").items()
+    ]
+    return f"{short(min(found))} to {short(max(found))}"
 
 
 def _over_delay(game: str, rows: Sequence[Row]) -> Section:
     end = max(row["rounds"] for row in rows)
     last = where(rows, rounds=end)
     small, large = (_over_steps(last, name) for name in (_THEIRS, _LARGE))
-    says = f"At T = {end:,}."
-    if small is not None and large is not None:
-        says += (
-            f" With the small steps of WOFTRL's theorem, 1 / (2 (d + 1) (d + 2)), the sum is "
-            f"{small} times (d + 1) (d + 2), whatever the delay; the order of d^2 is promised. "
-            f"With large ones, 1 / (2 (d + 1)), it is {large} times d + 1."
-        )
-    delays = by(last, "delay")
+    says = (
+        f"At T = {end:,} the sum is {small} times (d + 1) (d + 2) with the small steps of WOFTRL's "
+        f"theorem, 1 / (2 (d + 1) (d + 2)), and {large} times d + 1 with large ones, 1 / (2 (d + "
+        "1)). The theorem promises the order of d^2."
+    )
     return Section(
         question=f"How does the sum of both regrets grow with the delay, {game}?",
         figure=regret_figure(
             f"Sum of both regrets over the delay, {game}", last, "delay", "delay d"
         ),
         says=says,
-        table=Table(
-            columns=("delay", *METHODS),
-            rows=tuple(
-                (delay, *(mean(where(group, method=name), "regret") for name in METHODS))
-                for delay, group in delays.items()
-            ),
-            caption=f"Mean sum of both regrets over {len({row['seed'] for row in rows})} games.",
+        table=means_table(
+            last,
+            "delay",
+            {name: mean_of("regret", method=name) for name in METHODS},
+            f"Mean sum of both regrets over {len({row['seed'] for row in rows})} games.",
         ),
     )
 
@@ -217,7 +205,6 @@ def _over_rounds(game: str, rows: Sequence[Row]) -> Section:
     for name in METHODS:
         fit = growth(where(here, method=name), "rounds", "regret")
         body.append((name, None if fit is None else round(fit.slope, 2), _grew(rows, name)))
-    slopes = {name: slope for name, slope, _ in body}
     return Section(
         question=f"Is the sum of both regrets bounded, {game}?",
         figure=regret_figure(
@@ -226,13 +213,7 @@ def _over_rounds(game: str, rows: Sequence[Row]) -> Section:
             "rounds",
             "rounds T",
         ),
-        says=(
-            f"Exponents in T: WOFTRL with small steps {slopes[_THEIRS]}, with large "
-            f"ones {slopes[_LARGE]}, and these without copies "
-            f"{slopes['no copies, large steps']}; FTRL for any losses "
-            f"{slopes['FTRL for any losses']}, ours {slopes['ours']}. 0 is bounded, 0.5 what any "
-            "losses would allow."
-        ),
+        says="An exponent of 0 is a bounded sum, and 0.5 is what any losses would allow.",
         table=Table(
             columns=("method", "exponent in T", "last over first"),
             rows=tuple(body),

@@ -23,22 +23,17 @@ one of a data set of river.
 
 from __future__ import annotations
 
-from belated.research.worlds.generated import Changing, Featured, Linear, Logistic, Switching
-from belated.research.worlds.recorded import Labelled, Recorded
-from belated.research.worlds.rounds import Drawn, Lateness, World
-from belated.research.worlds.surfaces import Ground, Surface
+from belated.research.worlds.generated import Changing as Changing
+from belated.research.worlds.generated import Featured as Featured
+from belated.research.worlds.generated import Linear as Linear
+from belated.research.worlds.generated import Logistic as Logistic
+from belated.research.worlds.generated import Switching as Switching
+from belated.research.worlds.recorded import Labelled as Labelled
+from belated.research.worlds.recorded import Recorded as Recorded
+from belated.research.worlds.rounds import Drawn as Drawn
+from belated.research.worlds.rounds import Lateness as Lateness
+from belated.research.worlds.rounds import World as World
+from belated.research.worlds.surfaces import Ground as Ground
+from belated.research.worlds.surfaces import Surface as Surface
 
-__all__ = [
-    "Changing",
-    "Drawn",
-    "Featured",
-    "Ground",
-    "Labelled",
-    "Lateness",
-    "Linear",
-    "Logistic",
-    "Recorded",
-    "Surface",
-    "Switching",
-    "World",
-]
+__all__ = sorted(name for name, thing in vars().items() if isinstance(thing, type))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any, cast
 
 import numpy as np
 
@@ -10,8 +11,19 @@ from belated.research.worlds.rounds import AT_ONCE, Drawn, Lateness, World, name
 from belated.spec import positive, whole
 
 
+class _Generated(World):
+    """A world that is made of counts, the deviation of noise, and a lateness."""
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        for field in fields(cast(Any, self)):
+            if field.name != "lateness":
+                check = positive if field.name == "noise" else whole
+                check(self.kind, field.name, getattr(self, field.name))
+
+
 @dataclass(frozen=True, repr=False)
-class Linear(World, module="worlds"):
+class Linear(_Generated, module="worlds"):
     """Means that are linear in the context, one vector for each action.
 
     >>> world = Linear(rounds=3, dim=2, actions=2)
@@ -27,18 +39,13 @@ class Linear(World, module="worlds"):
     noise: float = 0.3
     lateness: Lateness = AT_ONCE
 
-    def __post_init__(self) -> None:
-        """Check the numbers."""
-        _check(self, "rounds", "dim", "actions")
-        positive(self.kind, "noise", self.noise)
-
     def drawn(self, seed: int) -> Drawn:
         """Return a sequence of rounds."""
         return _linear(self, 1, seed)
 
 
 @dataclass(frozen=True, repr=False)
-class Switching(World, module="worlds"):
+class Switching(_Generated, module="worlds"):
     """``Linear``, but everything is drawn anew in every phase."""
 
     rounds: int = 5000
@@ -48,28 +55,19 @@ class Switching(World, module="worlds"):
     phases: int = 2
     lateness: Lateness = AT_ONCE
 
-    def __post_init__(self) -> None:
-        """Check the numbers."""
-        _check(self, "rounds", "dim", "actions", "phases")
-        positive(self.kind, "noise", self.noise)
-
     def drawn(self, seed: int) -> Drawn:
         """Return a sequence of rounds."""
         return _linear(self, self.phases, seed)
 
 
 @dataclass(frozen=True, repr=False)
-class Logistic(World, module="worlds"):
+class Logistic(_Generated, module="worlds"):
     """Rewards 0 and 1 whose log odds are linear in the context."""
 
     rounds: int = 5000
     dim: int = 8
     actions: int = 5
     lateness: Lateness = AT_ONCE
-
-    def __post_init__(self) -> None:
-        """Check the numbers."""
-        _check(self, "rounds", "dim", "actions")
 
     def drawn(self, seed: int) -> Drawn:
         """Return a sequence of rounds."""
@@ -84,7 +82,7 @@ class Logistic(World, module="worlds"):
 
 
 @dataclass(frozen=True, repr=False)
-class Featured(World, module="worlds"):
+class Featured(_Generated, module="worlds"):
     """Actions with features: what is learned of one says something of all."""
 
     rounds: int = 5000
@@ -94,18 +92,13 @@ class Featured(World, module="worlds"):
     noise: float = 0.3
     lateness: Lateness = AT_ONCE
 
-    def __post_init__(self) -> None:
-        """Check the numbers."""
-        _check(self, "rounds", "dim", "actions", "width")
-        positive(self.kind, "noise", self.noise)
-
     def drawn(self, seed: int) -> Drawn:
         """Return a sequence of rounds."""
         return _featured(self, np.random.default_rng([4, seed]))
 
 
 @dataclass(frozen=True, repr=False)
-class Changing(World, module="worlds"):
+class Changing(_Generated, module="worlds"):
     """``Featured``, but an action is there for ``stay`` rounds only, then another takes its place.
 
     A fifth of the actions is there at any time.
@@ -119,11 +112,6 @@ class Changing(World, module="worlds"):
     stay: int = 1000
     lateness: Lateness = AT_ONCE
 
-    def __post_init__(self) -> None:
-        """Check the numbers."""
-        _check(self, "rounds", "dim", "actions", "width", "stay")
-        positive(self.kind, "noise", self.noise)
-
     def drawn(self, seed: int) -> Drawn:
         """Return a sequence of rounds."""
         rng = np.random.default_rng([5, seed])
@@ -131,11 +119,6 @@ class Changing(World, module="worlds"):
         begin = rng.permutation(self.actions)[None, :] * self.stay * 5 / self.actions
         phase = (np.arange(self.rounds)[:, None] - begin) % (5 * self.stay)
         return drawn._replace(present=phase < self.stay)
-
-
-def _check(world: World, *names: str) -> None:
-    for name in names:
-        whole(world.kind, name, getattr(world, name))
 
 
 def _linear(world: Linear | Switching, phases: int, seed: int) -> Drawn:

@@ -18,7 +18,7 @@ is at z_1 = 0.15. Prices are p = (x + 1.2) / 2.2, and each sells with probabilit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, Literal, NamedTuple
@@ -166,32 +166,6 @@ _AXES = (1, 0, 0, 0, 1, 1, 1)
 # ---- shapes ------------------------------------------------------------------------------------
 
 
-def _quadratic(ground: Ground, x: Floats, z: Floats) -> Floats:
-    return np.asarray(0.5 * (z * z).sum(axis=1))
-
-
-def _kinked(ground: Ground, x: Floats, z: Floats) -> Floats:
-    return np.asarray(0.5 * np.abs(z).sum(axis=1))
-
-
-def _steep(ground: Ground, x: Floats, z: Floats) -> Floats:
-    return np.asarray(((np.exp(3.0 * z) - 1.0 - 3.0 * z) / 9.0).sum(axis=1))
-
-
-def _valley(ground: Ground, x: Floats, z: Floats) -> Floats:
-    return np.asarray(0.5 * np.einsum("si,sij,sj->s", z, ground.turned, z))
-
-
-def _bent(ground: Ground, x: Floats, z: Floats) -> Floats:
-    return np.asarray(0.125 * z[:, 0] ** 2 + 2.0 * (z[:, 1] - z[:, 0] ** 2) ** 2)
-
-
-def _basins(ground: Ground, x: Floats, z: Floats) -> Floats:
-    other = 2.0 * x - z  # x - e, where e = -c = z - x
-    broad = 0.06 + 0.25 * (other * other).sum(axis=1)
-    return np.asarray(np.minimum(0.5 * (z * z).sum(axis=1), broad))
-
-
 def _price(x: Floats) -> Floats:
     return np.asarray((x + 1.2) / 2.2)
 
@@ -200,54 +174,36 @@ def _sells(x: Floats, likings: Floats) -> Floats:
     return np.asarray(1.0 / (1.0 + np.exp(3.0 * x - likings)))
 
 
+def _basins(ground: Ground, x: Floats, z: Floats) -> Floats:
+    other = 2.0 * x - z  # x - e, where e = -c = z - x
+    broad = 0.06 + 0.25 * (other * other).sum(axis=1)
+    return np.asarray(np.minimum(0.5 * (z * z).sum(axis=1), broad))
+
+
 def _sale(ground: Ground, x: Floats, z: Floats) -> Floats:
     revenue = (_price(x) * _sells(x, ground.likings)).sum(axis=1)
     # The best price is the best of a fine grid, so a play may be better by the last digits.
     return np.asarray(np.maximum(-ground.least - revenue, 0.0))
 
 
-def _quartic(ground: Ground, x: Floats, z: Floats) -> Floats:
-    return np.asarray(0.5 * (z**4).sum(axis=1))
-
-
-def _edge(ground: Ground, x: Floats, z: Floats) -> Floats:
-    return np.asarray(0.25 * (1.0 - ground.likings * x).sum(axis=1))
-
-
-def _ripple(ground: Ground, x: Floats, z: Floats) -> Floats:
-    return np.asarray(_quadratic(ground, x, z) + 0.05 * (np.sin(3.0 * np.pi * z) ** 2).sum(axis=1))
-
-
-def _cliff(ground: Ground, x: Floats, z: Floats) -> Floats:
-    return np.asarray(0.25 * np.abs(z).sum(axis=1) + 0.5 * (z[:, 0] > 0.15))
-
-
-def _bump(ground: Ground, x: Floats, z: Floats) -> Floats:
-    return np.asarray(1.0 - np.exp(-4.0 * (z * z).sum(axis=1)))
-
-
-def _idle(ground: Ground, x: Floats, z: Floats) -> Floats:
-    return np.asarray(0.5 * z[:, 0] ** 2)
-
-
-_SHAPES: Final[MappingProxyType[str, Callable[[Ground, Floats, Floats], Floats]]] = (
-    MappingProxyType(
-        {
-            "quadratic": _quadratic,
-            "kinked": _kinked,
-            "steep": _steep,
-            "valley": _valley,
-            "bent": _bent,
-            "basins": _basins,
-            "sale": _sale,
-            "quartic": _quartic,
-            "edge": _edge,
-            "ripple": _ripple,
-            "cliff": _cliff,
-            "bump": _bump,
-            "idle": _idle,
-        }
-    )
+_SHAPES: Final[Mapping[str, Callable[[Ground, Floats, Floats], Floats]]] = MappingProxyType(
+    {
+        "quadratic": lambda ground, x, z: 0.5 * (z * z).sum(axis=1),
+        "kinked": lambda ground, x, z: 0.5 * np.abs(z).sum(axis=1),
+        "steep": lambda ground, x, z: ((np.exp(3.0 * z) - 1.0 - 3.0 * z) / 9.0).sum(axis=1),
+        "valley": lambda ground, x, z: 0.5 * np.einsum("si,sij,sj->s", z, ground.turned, z),
+        "bent": lambda ground, x, z: 0.125 * z[:, 0] ** 2 + 2.0 * (z[:, 1] - z[:, 0] ** 2) ** 2,
+        "basins": _basins,
+        "sale": _sale,
+        "quartic": lambda ground, x, z: 0.5 * (z**4).sum(axis=1),
+        "edge": lambda ground, x, z: 0.25 * (1.0 - ground.likings * x).sum(axis=1),
+        "ripple": lambda ground, x, z: (
+            0.5 * (z * z).sum(axis=1) + 0.05 * (np.sin(3.0 * np.pi * z) ** 2).sum(axis=1)
+        ),
+        "cliff": lambda ground, x, z: 0.25 * np.abs(z).sum(axis=1) + 0.5 * (z[:, 0] > 0.15),
+        "bump": lambda ground, x, z: 1.0 - np.exp(-4.0 * (z * z).sum(axis=1)),
+        "idle": lambda ground, x, z: 0.5 * z[:, 0] ** 2,
+    }
 )
 """How much more than the best settings cost, from x and z."""
 
@@ -257,17 +213,9 @@ _SHAPES: Final[MappingProxyType[str, Callable[[Ground, Floats, Floats], Floats]]
 Rng = np.random.Generator
 
 
-def _still(places: Floats, rng: Rng, rounds: int) -> Floats:
-    return places[:1]
-
-
 def _drift(places: Floats, rng: Rng, rounds: int) -> Floats:
     phase = 2.0 * np.pi * (np.arange(rounds)[:, None] / 10_000.0 + places[1])
     return np.asarray(0.2 * places[0] + 0.5 * np.sin(phase))
-
-
-def _switch(places: Floats, rng: Rng, rounds: int) -> Floats:
-    return places[np.arange(rounds) * 4 // rounds]
 
 
 def _walk(places: Floats, rng: Rng, rounds: int) -> Floats:
@@ -282,20 +230,18 @@ def _turn(places: Floats, rng: Rng, rounds: int) -> Floats:
     return np.asarray(0.5 * places[0] + 0.3 * np.sin(phase))
 
 
-_MOTIONS: Final[MappingProxyType[str, Callable[[Floats, Rng, int], Floats]]] = MappingProxyType(
-    {"still": _still, "drift": _drift, "switch": _switch, "walk": _walk, "turn": _turn}
+_MOTIONS: Final[Mapping[str, Callable[[Floats, Rng, int], Floats]]] = MappingProxyType(
+    {
+        "still": lambda places, rng, rounds: places[:1],
+        "drift": _drift,
+        "switch": lambda places, rng, rounds: places[np.arange(rounds) * 4 // rounds],
+        "walk": _walk,
+        "turn": _turn,
+    }
 )
 
 
 # ---- errors ------------------------------------------------------------------------------------
-
-
-def _normal(rng: Rng, rounds: int) -> Floats:
-    return rng.normal(size=rounds)
-
-
-def _heavy(rng: Rng, rounds: int) -> Floats:
-    return rng.standard_t(2.0, size=rounds)
 
 
 def _lasting(rng: Rng, rounds: int) -> Floats:
@@ -308,6 +254,11 @@ def _lasting(rng: Rng, rounds: int) -> Floats:
     return errors
 
 
-_ERRORS: Final[MappingProxyType[str, Callable[[Rng, int], Floats]]] = MappingProxyType(
-    {"normal": _normal, "heavy": _heavy, "growing": _normal, "lasting": _lasting}
+_ERRORS: Final[Mapping[str, Callable[[Rng, int], Floats]]] = MappingProxyType(
+    {
+        "normal": lambda rng, rounds: rng.normal(size=rounds),
+        "heavy": lambda rng, rounds: rng.standard_t(2.0, size=rounds),
+        "growing": lambda rng, rounds: rng.normal(size=rounds),
+        "lasting": _lasting,
+    }
 )

@@ -1,0 +1,302 @@
+"""Arguments of methods as they are logged, and back: one encoding for every kind of argument.
+
+What a model is given is what will be read from the log, where the two could differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from belated.core.decisions import Picks
+from belated.core.knobs import Proposal
+from belated.errors import BadFeatures, StoreError
+from belated.keys import check_key
+from belated.models.chooser import Choice, Chooser
+from belated.models.chooser.actions import names_of
+from belated.models.intervals import Intervals
+from belated.models.knobs import Knobs
+from belated.models.linear.model import LinearModel
+from belated.models.methods import METHODS, Bound, Method
+from belated.store.cells import cells_in, cells_out
+from belated.store.events import Event, floats_in, floats_out, ints_in, ints_out, plain_dict
+
+Encode = Callable[[Any, Any, str], tuple[Any, Any]]
+"""Takes a model, an argument and what is called; returns what the model is given and what is
+logged."""
+
+
+class LoggedMethod(Bound):
+    """A method of a class of models that changes them, and how its events are written and read."""
+
+    def __init__(self, line: Method, model: type[Any]) -> None:
+        super().__init__(line, model)
+        self.places = {
+            name: line.arguments.index(kind) + 1
+            for name, kind in self.kinds.items()
+            if kind in line.arguments
+        }
+        """Where arguments stand in an event."""
+        has_choices = issubclass(model, Chooser | Knobs) and "played" in line.arguments
+        self.played = line.arguments.index("played") + 1 if has_choices else 0
+        """Where an event has what was played; 0 where nothing is."""
+        self.blank = [line.code, *[None] * max(self.played, *self.places.values(), 0)]
+        """An event without arguments."""
+        before = {**_BEFORE, **_OF_KIND.get(model.__name__, {})}
+        self.before: list[tuple[str, int, Encode]] = [
+            (name, self.places[name], before[kind])
+            for name, kind in self.kinds.items()
+            if kind in before and name in self.places
+        ]
+        """What is encoded before the call."""
+        after = {**_AFTER, **_AFTER_OF_KIND.get(model.__name__, {})}
+        self.after: list[tuple[int, Callable[[Any], Any]]] = [
+            (self.places[name], after[kind])
+            for name, kind in self.kinds.items()
+            if kind in after and name in self.places
+        ]
+        """What is encoded after it, when the model has checked it."""
+        self.given = [
+            (name, self.places[name])
+            for name, kind in self.kinds.items()
+            if (kind in after or kind in _PLAIN) and name in self.places
+        ]
+        """What is logged as it is given, at first."""
+        has = [name for name in ("at", "deadline") if name in self.taken]
+        self.at = "at" if "at" in has else ""
+        self.deadline = "deadline" if "deadline" in has else ""
+        self.is_tick = line.name == "tick"
+        self.timed = set(has)
+        read = {**_READ, **_READ_OF_KIND.get(model.__name__, {})}
+        self._read = {name: read[kind] for name, kind in self.kinds.items() if kind in read}
+
+    def arguments_of(self, model: Any, event: Event) -> dict[str, Any]:
+        """Return the arguments of an event, by name."""
+        if len(event) > len(self.blank):
+            raise ValueError("an event with more arguments than its method has")
+        found = {}
+        for name, place in self.places.items():
+            if place < len(event) and event[place] is not None:
+                read = self._read.get(name)
+                found[name] = event[place] if read is None else read(model, event[place])
+        return found
+
+    def apply(self, model: Any, event: Event) -> None:
+        """Do again what was done; what is played must be what was played."""
+        answer = self.call(model, self.arguments_of(model, event))
+        if not self.played:
+            return
+        before, now = event[self.played], played_in(answer)
+        if before != now:
+            raise StoreError(
+                f"the log has that ticket {answer[0]} was {before!r}, and now it is {now!r}: a "
+                "rule (decide) must be the same, and a function of what it is given"
+            )
+
+
+def logged_methods(model: type[Any]) -> dict[str, LoggedMethod]:
+    """Return the methods of a class of models that change it, by name."""
+    return {
+        line.name: LoggedMethod(line, model)
+        for line in METHODS
+        if hasattr(model, line.name) and line.name not in model.CANNOT
+        if line.single or line.code is not None
+    }
+
+
+def clocked(model: Any) -> Any:
+    """Return the model that has the clock: itself, or the linear model inside."""
+    return getattr(model, "model", model)
+
+
+def played_in(answer: Any, place: int = 0) -> Any:
+    """Return what was played, as it is logged: a setting, or an action with its probability.
+
+    Of many, it is what was played in one ``place``.
+    """
+    if isinstance(answer, Choice):
+        return [answer.action, answer.probability]
+    if isinstance(answer, Picks):
+        return [answer.actions[place], float(answer.probabilities[place])]
+    return answer.setting if isinstance(answer, Proposal) else answer.settings[place]
+
+
+# --- Rows -----------------------------------------------------------------------------------------
+
+
+def _row(linear: Any, features: Any, who: str) -> tuple[Any, Any]:
+    columns = linear._settings.columns
+    if columns is None and features.__class__ is dict:  # as nearly always
+        row = plain_dict(features)
+        return row, row
+    if features.__class__ is _Encoded:
+        return features, features.row
+    row = _row_out(linear, features)
+    if columns is not None:
+        return row_in(linear, row), row
+    return row if row.__class__ is dict else features, row
+
+
+def _row_out(linear: Any, features: Any) -> Any:
+    """Return a row as it is logged: an object, a pair of texts, or the text of a vector."""
+    if isinstance(features, Mapping):
+        plain = plain_dict if linear.settings.columns is None else cells_out
+        return plain(features)
+    indices, values, count = linear._rows.row(features)
+    if isinstance(features, tuple):
+        return [ints_out(indices[:count]), floats_out(values[:count])]
+    return floats_out(values[:count])
+
+
+def row_in(linear: Any, row: Any) -> Any:
+    """Return features from a row of the log."""
+    if row.__class__ is dict:
+        return row if linear._settings.columns is None else cells_in(row)
+    if isinstance(row, list):
+        return ints_in(row[0]), floats_in(row[1])
+    return floats_in(row)
+
+
+class _Encoded(NamedTuple):
+    """A row of an array, as it is logged."""
+
+    row: Any
+
+
+def rows_of(model: Any, rows: Any, who: str) -> tuple[Any, list[Any]]:
+    """Return many rows as the model is given them, and one by one."""
+    if not isinstance(model, LinearModel | Intervals):
+        listed = model._rows_given(who, rows, None, None, None)[0]
+        return listed, listed
+    if isinstance(rows, Iterable) and not isinstance(rows, tuple | np.ndarray | list | str):
+        rows = list(rows)
+    if isinstance(rows, list):
+        return rows, rows
+    sparse = clocked(model)._rows.rows(rows, who)
+    starts, values = sparse.indptr.tolist(), sparse.values
+    if isinstance(rows, np.ndarray):
+        return rows, [_Encoded(floats_out(values[i:j])) for i, j in pairwise(starts)]
+    pairs = ((sparse.indices[i:j], values[i:j]) for i, j in pairwise(starts))
+    return rows, [_Encoded([ints_out(which), floats_out(what)]) for which, what in pairs]
+
+
+def _context(model: Any, context: Any, who: str) -> tuple[Any, Any]:
+    plain = None if context is None else _named_features(context, "a context", who)
+    return plain, plain
+
+
+def _named_features(features: Any, what: str, who: str) -> dict[str, Any]:
+    if not isinstance(features, Mapping):
+        raise BadFeatures(
+            f"{who}: {what} is a dict of numbers and strings, got {type(features).__name__}; "
+            "nothing has changed"
+        )
+    return plain_dict(features)
+
+
+def _actions(model: Any, actions: Any, who: str) -> tuple[Any, Any]:
+    """Encode a list of names, or a dict of names and features."""
+    if actions is None:
+        return None, None
+    names = names_of(tuple(actions) if isinstance(actions, Mapping) else actions)
+    if not isinstance(actions, Mapping):
+        return list(names), list(names)
+    menu = {
+        name: _named_features(actions[name], f"action {name!r}", who) if actions[name] else None
+        for name in names
+    }
+    return menu, menu
+
+
+# --- Tickets, keys and answers --------------------------------------------------------------------
+
+
+def _ticket(model: Any, ticket: Any, who: str) -> tuple[Any, Any]:
+    """Encode a ticket as its number, or with a key as both."""
+    number = model.ticket(ticket)
+    return ticket, [number, ticket] if isinstance(ticket, str) else number
+
+
+def _ticket_in(model: Any, ticket: Any) -> Any:
+    if not isinstance(ticket, list):
+        return ticket
+    _, key = ticket
+    check_key(key)
+    return key
+
+
+class _Gradients(list[str]):
+    """What a function has answered, as it is logged."""
+
+
+def _feedback(model: Any, feedback: Any, who: str) -> tuple[Any, Any]:
+    """Encode an answer to a learner; of a function, the gradient that it gives."""
+    if not callable(feedback):
+        return feedback, feedback
+    gradients = _Gradients()
+
+    def recorded(point: Any) -> Any:
+        gradient = np.array(feedback(point), dtype=np.float64)
+        gradients[:] = [floats_out(gradient)]
+        return gradient
+
+    return recorded, gradients
+
+
+def _feedback_out(feedback: Any) -> Any:
+    if isinstance(feedback, _Gradients):
+        return feedback
+    array = np.asarray(feedback, dtype=np.float64)
+    return float(array.reshape(-1)[0]) if array.size == 1 else floats_out(array)
+
+
+def _feedback_in(model: Any, answer: Any) -> Any:
+    if isinstance(answer, list):  # of a function; empty where it was not asked
+        array = floats_in(answer[0]) if answer else np.zeros(0)
+        return lambda point: array
+    return floats_in(answer) if isinstance(answer, str) else np.array([answer])
+
+
+def _setting(model: Any, setting: Any, who: str) -> tuple[Any, Any]:
+    model.settings.places_of(setting, who)  # refuses what is no setting
+    plain = {
+        knob: value if type(value) in (str, int, float) else float(value)
+        for knob, value in setting.items()
+    }
+    return plain, plain
+
+
+_BEFORE: dict[str, Encode] = {
+    "row": _row,
+    "actions": _actions,
+    "ticket": _ticket,
+    "setting": _setting,
+}
+_OF_KIND: dict[str, dict[str, Encode]] = {
+    "Intervals": {"row": lambda model, row, who: _row(model.model, row, who)},
+    "Chooser": {"row": _context},
+    "Knobs": {"row": _context},
+    "Learner": {"answer": _feedback},
+}
+_AFTER: dict[str, Callable[[Any], Any]] = {
+    "answer": float,
+    "weight": lambda weight: None if weight == 1.0 else float(weight),
+    "shown": lambda shown: None if shown else True,
+}
+_PLAIN = ("key", "baseline", "mode")
+_AFTER_OF_KIND: dict[str, dict[str, Callable[[Any], Any]]] = {"Learner": {"answer": _feedback_out}}
+_READ: dict[str, Callable[[Any, Any], Any]] = {
+    "row": row_in,
+    "ticket": _ticket_in,
+    "shown": lambda model, hidden: not hidden,
+}
+"""Undo the encodings."""
+_READ_OF_KIND: dict[str, dict[str, Callable[[Any, Any], Any]]] = {
+    "Intervals": {"row": lambda model, row: row_in(model.model, row)},
+    "Chooser": {"row": lambda model, row: row},
+    "Knobs": {"row": lambda model, row: row},
+    "Learner": {"answer": _feedback_in},
+}

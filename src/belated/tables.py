@@ -1,0 +1,78 @@
+"""Small tables: aligned text for terminals, and HTML for notebooks."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+Row = tuple[str, ...]
+"""The cells of a row: a name, a number and, perhaps, a remark."""
+
+
+def aligned(rows: Sequence[Sequence[str]], *, numbers: bool = True) -> list[str]:
+    """Return lines in which every column is as wide as its longest cell; numbers end together.
+
+    >>> aligned([("a", "1"), ("long", "1,000,000")])
+    ['a             1', 'long  1,000,000']
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for first, *others in rows:
+        cells = [f"{first:<{widths[0]}}"]
+        for cell, width in zip(others, widths[1:], strict=True):
+            cells.append(f"{cell:>{width}}" if numbers else f"{cell:<{width}}")
+        lines.append("  ".join(cells).rstrip())
+    return lines
+
+
+def as_html(title: str, rows: Iterable[Sequence[Any]], heads: Sequence[str] = ()) -> str:
+    """Return a table for notebooks; texts are shown as they are, also those with markup.
+
+    >>> as_html("Forecast", [("ticket", 7)])
+    '<table><caption>Forecast</caption><tr><th>ticket</th><td>7</td></tr></table>'
+    """
+    first = "".join(f"<th>{html.escape(head)}</th>" for head in heads)
+    lines = [f"<tr>{first}</tr>"] if heads else []
+    for name, *cells in rows:
+        texts = "".join(f"<td>{html.escape(str(cell))}</td>" for cell in cells)
+        lines.append(f"<tr><th>{html.escape(str(name))}</th>{texts}</tr>")
+    return f"<table><caption>{html.escape(title)}</caption>{''.join(lines)}</table>"
+
+
+def fields_html(given: Any) -> str:
+    """Return the fields of a named tuple as a table."""
+    return as_html(type(given).__name__, zip(given._fields, given, strict=True))
+
+
+def report_html(model: Any) -> str:
+    """Return what a model says of itself as a table, under its settings."""
+    return as_html(repr(model).strip("<>"), model.report().rows())
+
+
+class Table:
+    """What prints as a table: a subclass has ``rows`` of a name, a number and a remark."""
+
+    __slots__ = ()
+
+    def rows(self) -> list[Row]:
+        """Return the rows."""
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        """Return a table that a person can read."""
+        rows = self.rows()
+        widths = [max(least, *(len(row[k]) for row in rows)) for k, least in enumerate((12, 10))]
+        lines = (
+            f"{name:<{widths[0]}}  {number:>{widths[1]}}   {'   '.join(remarks)}".rstrip()
+            for name, number, *remarks in rows
+        )
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        """Return the same table."""
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        """Return the table for notebooks."""
+        return as_html(type(self).__name__, self.rows())

@@ -1,0 +1,174 @@
+"""Every kind of model follows the laws of ``laws.py``: in memory, in stores, and behind clients."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import belated as bl
+from belated.store.recovery import recovered
+from conftest import everything, shortened
+from kinds import KINDS, Kind, Served, life, outcome
+from laws import Law, check_interrupted, check_memory, laws
+
+INTERPRETED = (
+    *("learner, gradients", "learner, portfolio", "learner, forgetful", "linear, silence of sums"),
+    *("linear, clock", "linear, impatient", "intervals", "chooser, clock", "knobs, clock"),
+)
+"""Kinds that bring all parts together; the others follow the laws in the compiled pass alone."""
+
+
+def kinds(*names: str) -> pytest.MarkDecorator:
+    """Run a test for these kinds."""
+    alone = pytest.mark.needs_compiler
+    return pytest.mark.parametrize(
+        "kind",
+        [
+            pytest.param(KINDS[name], id=name, marks=[alone] * (name not in INTERPRETED))
+            for name in names
+        ],
+    )
+
+
+every = kinds(*KINDS)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("law", laws(), ids=lambda law: law.__name__)
+@every
+def test_laws(kind: Kind, law: Law) -> None:
+    law(kind)
+
+
+@pytest.mark.compiled
+@pytest.mark.needs_compiler
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # see interrupts
+@every
+def test_events_are_atomic_under_signals(kind: Kind) -> None:
+    check_interrupted(kind, KeyboardInterrupt, 1 if everything() else 7)
+
+
+@pytest.mark.compiled
+@pytest.mark.needs_compiler
+@kinds("linear, squared", "linear, dates")
+def test_a_model_without_memory_is_as_it_was(kind: Kind) -> None:
+    check_memory(kind)
+
+
+# --- Stores ---------------------------------------------------------------------------------------
+
+stored = kinds(*(name for name, kind in KINDS.items() if kind.is_stored))
+
+
+@pytest.mark.compiled
+@stored
+def test_a_stored_model_is_the_one_in_memory(kind: Kind, tmp_path: Path) -> None:
+    """Also after the store was closed, compacted, or copied in the middle, as a crash leaves it."""
+    twin, path = kind.make(), tmp_path / "0.db"
+    store = bl.open(path, snapshot_every=7)
+    model: Any = store.model("m", kind.make())
+    for turn, event in enumerate(life(kind, shortened(240), 5)):
+        if not hasattr(model, event.verb if event.verb != "ask" else kind.asks):
+            continue
+        assert outcome(kind, twin, event) == outcome(kind, model, event), event
+        entry = store._entries["m"]
+        assert recovered(store._database, entry.about, entry.objects).model.snapshot() == (
+            twin.snapshot()
+        )
+        if turn % 11 == 10:
+            assert kind.looks(model) == kind.looks(twin)
+            if turn % 2:
+                store.compact("m")
+            copied = tmp_path / f"{turn}.db"
+            for file in tmp_path.glob(f"{path.name}*"):
+                shutil.copy(file, str(file).replace(str(path), str(copied)))
+            store.close()
+            path = path if turn % 3 else copied
+            store = bl.open(path, snapshot_every=7)
+            model = store.model("m")
+        assert model.snapshot() == twin.snapshot()
+    count = model.history.events
+    store.export("m", tmp_path / "log.parquet")
+    again: Any = store.load("again", tmp_path / "log.parquet")
+    assert (again.history.events, again.snapshot()) == (count, twin.snapshot())
+    store.close()
+
+
+@pytest.mark.compiled
+@stored
+def test_a_rebuilt_model_is_the_one_in_memory(kind: Kind, tmp_path: Path) -> None:
+    if kind.name == "knobs, clock":
+        pytest.skip("the log has what was played, and not whether it was held out")
+    with bl.open(tmp_path / "m.db") as store:
+        model: Any = store.model("m", kind.make())
+        for event in life(kind, shortened(240), 6):
+            outcome(kind, model, event)
+        assert store.rebuild("m", kind.make()).snapshot() == model.snapshot()
+
+
+# --- Clients --------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """Return a caller of the server of all these tests."""
+    pytest.importorskip("uvicorn", reason="uvicorn is not installed")
+    from service_calls import serving
+
+    with serving(tmp_path_factory.mktemp("conformance")) as caller:
+        yield caller
+
+
+@pytest.fixture(params=["client", "async client"])
+def client(ask: Any, request: pytest.FixtureRequest) -> Iterator[tuple[Any, Any]]:
+    """Return either client, and what waits for its answers."""
+    url, token = ask.server.url, str(ask.token)
+    if request.param == "client":
+        with bl.Client(url, token) as found:
+            yield found, lambda said: said
+        return
+
+    async def begin() -> bl.AsyncClient:
+        return bl.AsyncClient(url, token)
+
+    async def result(said: Any) -> Any:
+        return await said
+
+    with asyncio.Runner() as runner:
+        other = runner.run(begin())
+        yield other, lambda said: runner.run(result(said)) if inspect.isawaitable(said) else said
+        runner.run(other.close())
+
+
+@pytest.mark.compiled
+@kinds(*(name for name, kind in KINDS.items() if kind.served))
+def test_a_served_model_is_the_one_in_memory(kind: Kind, ask: Any, client: Any) -> None:
+    """Any life that is told to a client goes as it does in memory, refusals included."""
+    assert kind.served
+    (what, settings), (caller, wait) = kind.served, client
+    name = f"{type(caller).__name__}-{kind.name}".replace(", ", "-").replace(" ", "-")
+    remote, twin = Served(kind, wait(caller.create(name, what, **settings)), wait), kind.make()
+    for event in life(kind, shortened(160), 7):
+        if event.verb != "tick" and isinstance(event.name, str | None) and is_json(event.wrong):
+            said, ours = outcome(kind, remote, event), outcome(kind, twin, event)
+            assert OUTCOMES.get(said, "asked") == OUTCOMES.get(ours, "asked"), event
+    model, looks = ask.server.hub.models[name].stored, 2 + len(kind.rows)
+    assert kind.looks(model)[:looks] == kind.looks(twin)[:looks]
+
+
+OUTCOMES = {"True": "learned", "None": "learned", "False": "late", "refused": "refused"}
+
+
+def is_json(wrong: Any) -> bool:
+    """Tell whether an argument is the same as JSON."""
+    try:
+        return wrong is ... or json.loads(json.dumps(wrong)) == wrong
+    except (TypeError, ValueError):
+        return False
