@@ -102,7 +102,7 @@ def covered(floor: float | None, logs: int) -> dict[tuple[str, str], list[bool]]
     return hits
 
 
-def _holds(estimate: bl.Estimate, truth: float) -> bool:
+def _holds(estimate: bl.reports.Estimate, truth: float) -> bool:
     return estimate.low <= truth <= estimate.high
 
 
@@ -158,7 +158,7 @@ def _chosen(
     return actions, probabilities
 
 
-def evaluated(world: World, log: Logged) -> tuple[bl.Evaluation, dict[str, float]]:
+def evaluated(world: World, log: Logged) -> tuple[bl.reports.Evaluation, dict[str, float]]:
     """Return the evaluation of a log, and the true values of its policies."""
 
     def rule(context: dict[str, Any], actions: Sequence[str]) -> str:

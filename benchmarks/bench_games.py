@@ -127,7 +127,7 @@ def answered(timeline: bl.Timeline) -> NDArray[np.int64]:
     return timeline.events[: timeline.rounds + int(timeline.observed.sum())].copy()
 
 
-def check_same(run: bl.Run, sums: game_floors.Sums, curve: Floats) -> None:
+def check_same(run: bl.reports.Run, sums: game_floors.Sums, curve: Floats) -> None:
     """Check that a game by hand came to the same results."""
     report = run.report
     pairs: list[tuple[Any, Any]] = [

@@ -28,7 +28,7 @@ NO_TESTS = 5
 LONG = (
     "theorems conformance laws rivals skip_curved certificates capacity linear naive_linear "
     "naive naive_rivals naive_simplex_rivals components best_action timeline delays bounds sets "
-    "deadline excess delayed_vaw later_rivals rivals_arms rivals_promises tight_values live keys "
+    "deadline excess delayed_vaw later_rivals rivals_arms rivals_promises tight_values live "
     "snapshot forged",
     "docs audit evaluate evaluate_asked report report_in_browser study play_many store game losses "
     "portfolio leader labels intervals",
@@ -40,7 +40,7 @@ LONG_COMPILED = (
     "replay replay_columns replay_save audit_labels docs labels linear taming censoring chooser "
     "evaluate evaluate_asked evaluate_words demo",
     "conformance laws portfolio forged game theorem_values losses baseline deadline",
-    "rivals misuse live capacity delayed_vaw knobs",
+    "rivals live capacity delayed_vaw knobs",
 )
 """The same for the compiled pass."""
 FEW, FEW_COMPILED = 100, 50

@@ -4,16 +4,13 @@
 uses defaults, horizons and a base written by a user. A row names its parts; ``SETS``, ``RATES`` and
 ``SMOOTHINGS`` give each name its spec and the same thing in the words of ``naive``. The laws run
 interpreted for all of them, and compiled for a few that have every part.
-
-Run as a script, it prints the digests of all.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
+import dataclasses
 import itertools
-import json
 import random
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
@@ -140,7 +137,7 @@ class AdaGrad:
         self.z, self.squares = np.frombuffer(blob).copy().reshape(2, -1)
 
 
-class NaiveAdaGrad:
+class NaiveAdaGrad(naive.Base):
     """The same base behind the interface of the reference."""
 
     def __init__(self, dim: int, history: naive.History) -> None:
@@ -260,27 +257,19 @@ SMOOTHINGS: dict[str, Part[Smoothing | None]] = {
     "fixed": Part(
         lambda _: bl.smoothing.Constant(0.25), lambda _: {"smoothing": "constant", "constant": 0.25}
     ),
-    "convex to horizon": Part(
-        lambda _: bl.smoothing.Convex(0.2, HORIZON),
-        lambda _: {"smoothing": "convex", "nu": 0.2, "horizon": HORIZON},
-    ),
-    "curved to horizon": Part(
-        lambda _: bl.smoothing.StronglyConvex(0.3, HORIZON),
-        lambda _: {"smoothing": "strongly-convex", "nu": 0.3, "horizon": HORIZON},
-    ),
-    "root to horizon": Part(
-        lambda _: bl.smoothing.InverseRoot(HORIZON),
-        lambda _: {"smoothing": "inverse-root", "horizon": HORIZON},
-    ),
-    "inverse to horizon": Part(
-        lambda _: bl.smoothing.Inverse(HORIZON),
-        lambda _: {"smoothing": "inverse", "horizon": HORIZON},
-    ),
     # What the reductions choose by themselves; the reference is told the corollaries.
     "corollary 5.7": Part(lambda _: None, lambda _: {"smoothing": "convex"}),
     "corollary 5.8": Part(lambda _: None, lambda _: {"smoothing": "strongly-convex"}),
     "corollary G.3": Part(lambda _: None, lambda _: {"smoothing": "inverse-root"}),
     "corollary G.4": Part(lambda _: None, lambda _: {"smoothing": "inverse"}),
+}
+SMOOTHINGS |= {
+    f"{name} to horizon": Part(
+        lambda k, part=part: dataclasses.replace(part.spec(k), horizon=HORIZON),  # type: ignore[misc]
+        lambda k, part=part: {**part.words(k), "horizon": HORIZON},  # type: ignore[misc]
+    )
+    for name, part in SMOOTHINGS.items()
+    if name in ("convex", "curved", "root", "inverse")
 }
 # Beside ``Skip``, which all pairs are tried with.
 WRAPPERS: dict[str, tuple[Callable[[Reduction], Wrapper], dict[str, Any]]] = {
@@ -494,12 +483,6 @@ class Composition:
     def explores(self) -> bool:
         """Whether directions are drawn."""
         return self.answer in ("value", "pair")
-
-    @property
-    def has_bound(self) -> bool:
-        """Whether the size of answers is bounded by an assumption."""
-        bounded = self.row.base != "adagrad" and self.row.rate != "unscaled"
-        return bounded or self.answer == "value"
 
     def domain(self) -> Domain:
         """Return the set."""
@@ -747,16 +730,34 @@ class Drive:
         return answer
 
 
-def digest(composition: Composition) -> str:
-    """Return a digest of plays and final state over a life."""
-    learner = composition.learner()
-    drive = Drive(composition, composition.answers())(learner, events())
-    mixed = hashlib.sha256()
-    for x in drive.plays:
-        mixed.update(x.tobytes())
-    mixed.update(learner.snapshot())
-    return mixed.hexdigest()
+def width_of(composition: Composition) -> int:
+    """Return how many numbers an answer has."""
+    return {"value": 1, "pair": 2}.get(composition.answer, composition.row.dim)
 
 
-if __name__ == "__main__":
-    print(json.dumps({name: digest(each) for name, each in COMPOSITIONS.items()}))
+def bad_answers(width: int, is_function: bool) -> dict[str, Any]:
+    """Return answers of so many numbers that must be refused, by name."""
+    fine = np.full(width, 0.1)
+    broken: dict[str, Any] = {
+        "none": None,
+        "too many": np.append(fine, 0.1),
+        "too many in a list": [0.1] * (width + 1),
+        "too deep": fine[None],
+        "empty": np.array([]),
+        "ragged": [[0.1], [0.1, 0.2]],
+        "words": ["0.1"] * width,
+    }
+    for name, value in (("nan", np.nan), ("inf", np.inf), ("-inf", -np.inf), ("1e200", 1e200)):
+        for i in {0, width - 1}:
+            broken[f"{name} at {i}"] = np.where(np.arange(width) == i, value, fine)
+    if width > 1:
+        broken["a number"] = 0.1
+        broken["too few"] = fine[1:]
+    if is_function:
+        return {name: constantly(value) for name, value in broken.items()} | {"no function": fine}
+    return broken
+
+
+def constantly(value: Any) -> Callable[[Array], Any]:
+    """Return a function that gives one value."""
+    return lambda x: value

@@ -7,6 +7,7 @@ to be as good as memory.
 
 from __future__ import annotations
 
+import _testcapi  # type: ignore[import-not-found]
 import copy
 import errno
 import json
@@ -683,3 +684,18 @@ def check_memory(kind: Kind) -> None:
             except BelatedError:
                 break
             go_on(kind, model)
+
+
+def check_growth(kind: Kind) -> None:
+    """Demand that a model goes on after there was no memory for more tickets."""
+    for place in range(12):
+        model = kind.make()
+        for number in range(200):
+            _testcapi.set_nomemory(place, place + 1)
+            try:
+                kind.predict(model, number, **now(kind))
+            except MemoryError:
+                pass
+            finally:
+                _testcapi.remove_mem_hooks()
+        go_on(kind, model)

@@ -23,14 +23,15 @@ import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 from scipy import optimize
 
 Array = npt.NDArray[np.float64]
-Feedback = Array | float | tuple[float, float]
+Feedback = Any
+"""A gradient, a value, or two values."""
 SetKind = Literal["ball", "box", "simplex", "l1"]
 BaseKind = Literal["pftrl", "omd", "entropy-omd", "dual-averaging"]
 Reduction = Literal["first-order", "one-point", "two-point"]
@@ -280,19 +281,21 @@ def optimality_gap(gradient: Array, z: Array, domain: ChartSet) -> float:
 # --- Base learners -------------------------------------------------------------------------------
 
 
-class Base(Protocol):
+class Base:
     """A base algorithm B of section 4 with its step sizes supplied from outside."""
+
+    z: Array
 
     def start(self) -> Array:
         """Return z_1."""
-        ...
+        return self.z.copy()
 
     def update(self, cost: Array, eta: float | None) -> Array:
         """Take (c_n, eta_n) and return z_{n+1}; eta None leaves everything as it is."""
-        ...
+        raise NotImplementedError
 
 
-class PFTRL:
+class PFTRL(Base):
     """P-FTRL in its literal closed form (equation (P-FTRL) with alpha_m, and algorithms S.1).
 
     theta_n = theta_{n-1} + alpha_n z_n - c_n and z_{n+1} = Pi_K(eta_n theta_n).
@@ -304,10 +307,6 @@ class PFTRL:
         self.theta = np.zeros(domain.dim)
         self.etas: list[float] = []
 
-    def start(self) -> Array:
-        """Return z_1."""
-        return self.z.copy()
-
     def update(self, cost: Array, eta: float | None) -> Array:
         """One step; a step without a rate does not count in the alpha sums."""
         if eta is not None:
@@ -318,16 +317,12 @@ class PFTRL:
         return self.z.copy()
 
 
-class OMD:
+class OMD(Base):
     """Euclidean online mirror descent (equation (OMD)): z_{n+1} = Pi_K(z_n - eta_n c_n)."""
 
     def __init__(self, domain: ChartSet) -> None:
         self.domain = domain
         self.z = domain.start
-
-    def start(self) -> Array:
-        """Return z_1."""
-        return self.z.copy()
 
     def update(self, cost: Array, eta: float | None) -> Array:
         """One step."""
@@ -336,17 +331,13 @@ class OMD:
         return self.z.copy()
 
 
-class DualAveraging:
+class DualAveraging(Base):
     """z_{n+1} = Pi_K(-eta_n (c_1 + .. + c_n)); a cost of zero leaves the point where it is."""
 
     def __init__(self, domain: ChartSet) -> None:
         self.domain = domain
         self.z = domain.start
         self.costs: list[Array] = []
-
-    def start(self) -> Array:
-        """Return z_1."""
-        return self.z.copy()
 
     def update(self, cost: Array, eta: float | None) -> Array:
         """One step."""
@@ -356,7 +347,7 @@ class DualAveraging:
         return self.z.copy()
 
 
-class EntropyOMD:
+class EntropyOMD(Base):
     """Mirror descent with the entropy (Lemma D.3): argmin <c, z> + KL(z, z_n) / eta.
 
     Over {z_i >= floor, sum z = 1}: multiply the weights by exp(-eta c_i), then project in KL.
@@ -365,10 +356,6 @@ class EntropyOMD:
     def __init__(self, dim: int, floor: float = 0.0) -> None:
         self.floor = floor
         self.z = np.full(dim, 1.0 / dim)
-
-    def start(self) -> Array:
-        """Return z_1, the uniform distribution."""
-        return self.z.copy()
 
     def update(self, cost: Array, eta: float | None) -> Array:
         """One step; the smallest cost in the support is subtracted, which changes nothing."""
@@ -617,15 +604,6 @@ class History:
     tickets: list[int] = field(default_factory=list)
     plays: list[Array] = field(default_factory=list)
 
-    def filled_rates(self) -> list[float]:
-        """The rates with leading None replaced by the first number.
-
-        A step with zero cost at any admissible rate also leaves z where it is, so these rates give
-        the same points and the theorems apply to them as they stand.
-        """
-        known = [rate for rate in self.rates if rate is not None]
-        return [known[0]] * (len(self.rates) - len(known)) + known
-
 
 @dataclass(frozen=True)
 class Counters:
@@ -695,8 +673,7 @@ class NaiveLearner:
         r = config.domain.inner_radius
         nu = config.nu
         if nu is None and config.smoothing in ("convex", "strongly-convex"):
-            if config.lipschitz is None:
-                raise ValueError(f"{config.smoothing} smoothing needs nu or lipschitz")
+            assert config.lipschitz is not None
             nu = config.magnitude / (config.lipschitz * r)
         return smoothing_radius(
             config.smoothing,
@@ -773,7 +750,7 @@ class NaiveLearner:
             return False
         cost = self._cost(ticket, feedback)
         if self.config.reduction == "one-point":
-            self.values.append(_number(feedback))
+            self.values.append(feedback)
         self._close(ticket, "observed", cost)
         self.closed.add(ticket)
         return True
@@ -800,9 +777,9 @@ class NaiveLearner:
         delta = self.smoothing(ticket + 1)
         u = self.direction(ticket)
         if config.reduction == "one-point":
-            return (config.dim / delta) * (_number(feedback) - self.baselines[ticket]) * u
-        first, second = _pair(feedback)
-        return (config.dim / (2.0 * delta)) * (first - second) * u
+            return (config.dim / delta) * float(feedback - self.baselines[ticket]) * u
+        first, second = feedback
+        return (config.dim / (2.0 * delta)) * float(first - second) * u
 
     def _zero_cost(self) -> Array:
         """The cost of zero feedback.
@@ -872,8 +849,7 @@ class NaiveLearner:
             return rate_inverse_root(n, config.step)
         if config.rate == "table":
             return rate_table(n, config.table)
-        if config.lipschitz is None:
-            raise ValueError(f"{config.rate} needs lipschitz")
+        assert config.lipschitz is not None
         if config.rate == "tight":
             return rate_tight(backlogs, self.diameter, config.lipschitz, config.tight_scale)
         if config.reduction == "first-order":
@@ -937,21 +913,8 @@ class NaiveLearner:
         )
 
 
-def _number(feedback: Feedback) -> float:
-    if isinstance(feedback, tuple):
-        raise TypeError("one value expected")
-    return float(feedback)
-
-
-def _pair(feedback: Feedback) -> tuple[float, float]:
-    if isinstance(feedback, float | int):
-        raise TypeError("two values expected")
-    first, second = feedback
-    return float(first), float(second)
-
-
 def play_rounds(
-    learner: NaiveLearner, delays: Sequence[int], answer: Callable[[int, Array], Feedback]
+    learner: Any, delays: Sequence[int], answer: Callable[[int, Array], Feedback]
 ) -> list[Array]:
     """The protocol of section 2: the answer to round s comes at the end of round s + d_s.
 
@@ -1120,29 +1083,15 @@ def lemma_d_6_window(rates: Sequence[float], outstanding: Sequence[int]) -> floa
     return max(windows) / rates[-1]
 
 
-def drift_penalised_regret(
-    points: Sequence[Array],
-    costs: Sequence[Array],
-    lags: Sequence[int],
-    comparator: Array,
-    weight: float,
-    geometry: Geometry = "euclidean",
-) -> float:
-    """R^drift_N(u; W) = R_N(u) + W D_N (equation (drift regret), section 4)."""
-    drift = incurred_drift(points, lags, geometry)
-    return linear_regret(points, costs, comparator) + weight * drift
-
-
 def theorem_5_2_convex(
     points: Sequence[Array],
     costs: Sequence[Array],
     lags: Sequence[int],
     comparator: Array,
     lipschitz: float,
-    geometry: Geometry = "euclidean",
 ) -> float:
-    """Theorem 5.2: the regret is at most R^drift(u; G)."""
-    return drift_penalised_regret(points, costs, lags, comparator, lipschitz, geometry)
+    """Theorem 5.2: the regret is at most R^drift(u; G), R^drift(u; W) being R_N(u) + W D_N."""
+    return linear_regret(points, costs, comparator) + lipschitz * incurred_drift(points, lags)
 
 
 def theorem_5_2_strongly_convex(
@@ -1155,7 +1104,7 @@ def theorem_5_2_strongly_convex(
 ) -> float:
     """Theorem 5.2: the regret is at most R^drift(u; 3G) - (lambda / 2) sum |z_n - u|^2."""
     distances = math.fsum(2.0 * divergence(comparator, points[n]) for n in range(len(costs)))
-    regret = drift_penalised_regret(points, costs, lags, comparator, 3.0 * lipschitz)
+    regret = theorem_5_2_convex(points, costs, lags, comparator, 3.0 * lipschitz)
     return regret - 0.5 * curvature * distances
 
 
@@ -1166,15 +1115,12 @@ def theorem_5_2_strongly_convex(
 class Skipping:
     """What Algorithm 3 does to a delay sequence; rounds are 1, 2, .., T.
 
-    ``skipped`` is Q* in order of skipping, ``skipped_at`` the round before whose prediction each
-    was skipped, ``tracked`` the sets S_t at the start of each round, ``totals`` cal D_1 .. cal D_T,
-    and ``delays`` the modified delays d'_t = |{s : t in S_s}|. The wrapped learner sees a delay
-    one less than d'_t for a skipped round, since the skip precedes the prediction.
+    ``skipped`` is Q* in order of skipping, ``totals`` cal D_1 .. cal D_T, and ``delays`` the
+    modified delays d'_t = |{s : t in S_s}|. The wrapped learner sees a delay one less than d'_t for
+    a skipped round, since the skip precedes the prediction.
     """
 
     skipped: list[int]
-    skipped_at: list[int]
-    tracked: list[frozenset[int]]
     totals: list[int]
     delays: list[int]
 
@@ -1191,15 +1137,12 @@ def skipping(delays: Sequence[int]) -> Skipping:
     tracking: set[int] = set()
     total = 0
     skipped: list[int] = []
-    skipped_at: list[int] = []
-    tracked: list[frozenset[int]] = []
     totals: list[int] = []
     modified = [0] * rounds
     due: dict[int, list[int]] = {}
     for s, d in enumerate(delays, start=1):
         due.setdefault(s + d, []).append(s)
     for t in range(1, rounds + 1):
-        tracked.append(frozenset(tracking))
         for s in tracking:
             modified[s - 1] += 1
         total += len(tracking)
@@ -1208,11 +1151,10 @@ def skipping(delays: Sequence[int]) -> Skipping:
             if (t - s) ** 2 > total:
                 tracking.remove(s)
                 skipped.append(s)
-                skipped_at.append(t)
         tracking.add(t)
         for s in due.get(t, []):
             tracking.discard(s)
-    return Skipping(skipped, skipped_at, tracked, totals, modified)
+    return Skipping(skipped, totals, modified)
 
 
 def expiring(delays: Sequence[int], wait: int) -> tuple[list[int], list[int]]:

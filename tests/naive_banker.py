@@ -12,22 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from naive import Array
-from naive_simplex_rivals import Answer, Arms, bisect, normalised, number
-
-
-def tsallis(x: Array) -> float:
-    """Psi(x) = -2 sum sqrt(x_i)."""
-    return -2.0 * math.fsum(np.sqrt(x).tolist())
+from naive_simplex_rivals import Arms, bisect, normalised
 
 
 def slope(x: Array) -> Array:
     """grad Psi(x)."""
     return np.asarray(-1.0 / np.sqrt(x))
-
-
-def tsallis_divergence(y: Array, x: Array) -> float:
-    """D_Psi(y, x) = Psi(y) - Psi(x) - <grad Psi(x), y - x>."""
-    return tsallis(y) - tsallis(x) - float(slope(x) @ (y - x))
 
 
 def on_simplex(dual: Array) -> Array:
@@ -60,7 +50,6 @@ class NaiveBankerTINF(Arms):
         self.borrowed: list[float] = []  # per ticket: b_t
 
     def new_scale(self, ticket: int) -> float:
-        """c_t."""
         inverse = 1.0 / math.sqrt(ticket + 1)
         total = sum(self.waiting)
         if self.waiting[-1]:
@@ -90,11 +79,10 @@ class NaiveBankerTINF(Arms):
         dual = slope(self.distributions[ticket]) - estimate / scale
         self.savings.append(Saving(scale, 1.0 / dual**2))
 
-    def observe(self, ticket: int, answer: Answer) -> bool:
+    def learn(self, ticket: int, answer: float) -> None:
         """Save what the round had invested, moved by its loss."""
-        super().observe(ticket, answer)
+        super().learn(ticket, answer)
         self.save(ticket, self.estimates[-1])
-        return True
 
     def cancel(self, ticket: int) -> None:
         """Save what the round had invested, as after a loss of 0."""
@@ -116,7 +104,6 @@ class NaiveBankerSFTINF(NaiveBankerTINF):
         self.surprises: dict[int, float] = {}  # losses that were not learned from
 
     def new_scale(self, ticket: int) -> float:
-        """c_t."""
         self.ranges.append(max([1.0, *(2.0 * loss for loss in self.arrived)]))
         total = math.fsum(
             (count + 1) * believed**2
@@ -125,15 +112,13 @@ class NaiveBankerSFTINF(NaiveBankerTINF):
         root = math.sqrt(math.log(3.0 + total / self.ranges[-1] ** 2) / (3.0 + total))
         return 1.0 / ((self.waiting[-1] + 1) * root)
 
-    def observe(self, ticket: int, answer: Answer) -> bool:
+    def learn(self, ticket: int, answer: float) -> None:
         """Save, unless the loss is larger than was believed."""
-        loss = number(answer)
-        self.arrived.append(loss)
-        if loss <= self.ranges[ticket]:
-            return super().observe(ticket, answer)
-        self.close(ticket)
-        self.surprises[ticket] = loss
-        return True
+        self.arrived.append(answer)
+        if answer <= self.ranges[ticket]:
+            super().learn(ticket, answer)
+        else:
+            self.surprises[ticket] = answer
 
 
 def bound_banker(learner: NaiveBankerTINF, ranges: list[float] | None = None) -> float:

@@ -142,8 +142,7 @@ class NaiveTracker(NaiveLearner):
             return config.step / math.sqrt(squares)
         if config.rate == "table":
             return config.table[min(len(self.weights), len(config.table)) - 1]
-        if config.lipschitz is None:
-            raise ValueError(f"{config.rate} needs lipschitz")
+        assert config.lipschitz is not None
         scale = self.diameter / config.lipschitz
         if config.rate == "tight":
             return config.tight_scale * scale / 2 / math.sqrt(squares / 2 + crossed)

@@ -10,9 +10,9 @@ import contextlib
 import functools
 import math
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -30,23 +30,8 @@ SourceName = Literal[
     "given", "random", "drifting", "switching", "blocks", "alternating", "adaptive"
 ]
 
-FAMILIES: tuple[Family, ...] = (
-    "linear",
-    "quadratic",
-    "absolute",
-    "squared",
-    "logistic",
-    "hinge",
-)
-SOURCES: tuple[SourceName, ...] = (
-    "given",
-    "random",
-    "drifting",
-    "switching",
-    "blocks",
-    "alternating",
-    "adaptive",
-)
+FAMILIES: tuple[Family, ...] = get_args(Family)
+SOURCES: tuple[SourceName, ...] = get_args(SourceName)
 SCALE, NOISE, CURVATURE, SEED = 1.3, 0.3, 0.7, 11
 LENGTHS = {"drifting": 7, "switching": 5, "blocks": 3}
 
@@ -64,7 +49,9 @@ def arrays(family: Family, dim: int, rounds: int) -> tuple[Array, Array]:
     return vectors, targets if wanted == "numbers" else np.where(targets > 0.0, 1.0, -1.0)
 
 
-def fast_losses(family: Family, source: SourceName, dim: int, rounds: int) -> Loss:
+def fast_losses(
+    family: Family, source: SourceName, dim: int, rounds: int, seed: int = SEED
+) -> Loss:
     """A family over a source, as the library has it."""
     kind: Callable[..., Loss] = getattr(bl.losses, family.capitalize())
     more = {"curvature": CURVATURE} if family == "quadratic" else {}
@@ -74,7 +61,7 @@ def fast_losses(family: Family, source: SourceName, dim: int, rounds: int) -> Lo
         return kind(*given, **more)
     words: dict[str, Any] = {"scale": SCALE}
     if source not in ("alternating", "adaptive"):
-        words["seed"] = SEED
+        words["seed"] = seed
     if source in ("random", "drifting", "switching"):
         words["noise"] = NOISE
     length = (LENGTHS[source],) if source in LENGTHS else ()
@@ -89,6 +76,7 @@ class SlowLosses:
     source: SourceName
     dim: int
     rounds: int
+    seed: int = SEED
 
     def draw(self, t: int, x: Array) -> tuple[Array, float]:
         """a_t and b_t; x is the play, for adversaries that look at it."""
@@ -97,7 +85,7 @@ class SlowLosses:
             return vectors[t], float(targets[t])
         kind: Kind = self.source
         length = LENGTHS.get(self.source, 1)
-        source = NaiveSource(kind, self.dim, SCALE, NOISE, length, SEED)
+        source = NaiveSource(kind, self.dim, SCALE, NOISE, length, self.seed)
         return source.draw(t, TARGETS[self.family], x)
 
     def value(self, a: Array, b: float, x: Array) -> float:
@@ -136,14 +124,6 @@ class SlowGame:
     starts: list[Array] = field(default_factory=list)
     """z_s: where the base stood when the play was made, in the chart."""
     arrivals: list[Arrival] = field(default_factory=list)
-
-    def loss(self, rounds: int | None = None) -> float:
-        """Sum of the losses of the first rounds, or of all."""
-        return math.fsum(self.met[:rounds])
-
-    def loss_of(self, u: Array, rounds: int | None = None) -> float:
-        """What a fixed action loses in them."""
-        return math.fsum(self.losses.value(a, b, u) for a, b in self.rounds[:rounds])
 
     def vectors(self, rounds: int | None = None) -> Array:
         """Sum of a_t."""
@@ -222,11 +202,10 @@ class ByHand:
     met: list[float] = field(default_factory=list)
 
 
-def answered(timeline: bl.Timeline) -> Iterator[int]:
+def answered(timeline: bl.Timeline) -> list[int]:
     """The events that really happen, t for a prediction and ~t for an observation."""
-    for event in timeline.events.tolist():
-        if event >= 0 or timeline.observed[~event]:
-            yield event
+    events: list[int] = timeline.events.tolist()
+    return [event for event in events if event >= 0 or timeline.observed[~event]]
 
 
 def play_by_hand(
@@ -237,7 +216,7 @@ def play_by_hand(
     answers: list[Any] = []
     for event in answered(timeline):
         if event < 0:
-            with contextlib.suppress(bl.UnknownTicket):  # given up on and forgotten
+            with contextlib.suppress(bl.errors.UnknownTicket):  # given up on and forgotten
                 hand.learner.observe(~event, answers[~event])
             continue
         x = hand.learner.predict().x

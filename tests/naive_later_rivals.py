@@ -9,6 +9,7 @@ from __future__ import annotations
 import abc
 import itertools
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,63 +20,52 @@ from naive_simplex_rivals import total
 # --- Weighted optimism ---------------------------------------------------------------------------
 
 
+@dataclass(kw_only=True)
 class NaiveWOFTRL(Rival):
     """x = argmin over K of <sum of what was received + n times the newest, x> + lambda psi(x).
 
     n is ``copies``, or without that one more than there are open tickets.
     """
 
-    def __init__(
-        self,
-        *,
-        domain: ChartSet,
-        smoothness: float,
-        delay: int,
-        mirror: Geometry = "euclidean",
-        copies: int | None = None,
-        seed: int = 0,
-    ) -> None:
-        super().__init__(domain, seed)
-        extra = (delay + 1) * (delay + 2) / 2.0
-        self.eta = 1.0 / (2.0 * extra * smoothness)
-        self.mirror = mirror
-        self.copies = copies
+    smoothness: float
+    delay: int
+    mirror: Geometry = "euclidean"
+    copies: int | None = None
+
+    def start(self) -> None:
+        """Choose the step."""
+        extra = (self.delay + 1) * (self.delay + 2) / 2.0
+        self.eta = 1.0 / (2.0 * extra * self.smoothness)
         self.received: list[Array] = []
 
-    def predict(self) -> tuple[int, Array]:
+    def before(self) -> None:
         """Solve for the play."""
         n = len(self.pending()) + 1 if self.copies is None else self.copies
         pull = total(self.received + self.received[-1:] * n, self.domain.dim)
         if self.mirror == "euclidean":
-            x = self.domain.project(self.domain.start - self.eta * pull)
+            self.x = self.domain.project(self.domain.start - self.eta * pull)
         else:
-            x = project_entropy(np.exp(-self.eta * (pull - pull.min())), self.domain.floor)
-        return self._issue(), x
+            self.x = project_entropy(np.exp(-self.eta * (pull - pull.min())), self.domain.floor)
 
-    def observe(self, ticket: int, cost: Array) -> bool:
+    def learn(self, ticket: int, answer: Array) -> None:
         """Keep the gradient."""
-        self._close(ticket)
-        self.received.append(cost)
-        return True
+        self.received.append(answer)
 
     def cancel(self, ticket: int) -> None:
         """Close the ticket."""
-        self._close(ticket)
+        self.events.append(("close", ticket))
 
 
 # --- Asynchronous SGD ----------------------------------------------------------------------------
 
 
+@dataclass(kw_only=True)
 class NaiveKoloskovaStichJaggi(ByArrival):
     """eta while tau <= tau_C, else the smaller of eta and 1 / (4 L tau)."""
 
-    def __init__(
-        self, *, domain: ChartSet, step: float, smoothness: float, workers: int, seed: int = 0
-    ) -> None:
-        super().__init__(domain, seed)
-        self.step = step
-        self.smoothness = smoothness
-        self.workers = workers
+    step: float
+    smoothness: float
+    workers: int
 
     def rate(self, ticket: int) -> float:
         """eta_n by staleness."""
@@ -85,32 +75,31 @@ class NaiveKoloskovaStichJaggi(ByArrival):
         return min(self.step, 1.0 / (4.0 * self.smoothness * tau))
 
 
+@dataclass(kw_only=True)
 class NaiveRingmaster(Rival):
     """Every gradient has a version, the number of steps when its point was read."""
 
-    def __init__(self, *, domain: ChartSet, step: float, stalest: int, seed: int = 0) -> None:
-        super().__init__(domain, seed)
-        self.step = step
-        self.stalest = stalest
-        self.points = [domain.start]  # x^0, x^1, ..
-        self.version: dict[int, int] = {}
+    step: float
+    stalest: int
 
-    def predict(self) -> tuple[int, Array]:
+    def start(self) -> None:
+        """No step was taken."""
+        self.points = [self.x]  # x^0, x^1, ..
+        self.version: list[int] = []
+
+    def play(self, ticket: int) -> Array:
         """Read the newest point."""
-        ticket = self._issue()
-        self.version[ticket] = len(self.points) - 1
-        return ticket, self.points[-1].copy()
+        self.version.append(len(self.points) - 1)
+        return self.points[-1]
 
-    def observe(self, ticket: int, cost: Array) -> bool:
+    def learn(self, ticket: int, answer: Array) -> None:
         """Step unless the gradient is too old."""
-        self._close(ticket)
         if len(self.points) - 1 - self.version[ticket] <= self.stalest:
-            self.points.append(self.domain.project(self.points[-1] - self.step * cost))
-        return True
+            self.points.append(self.domain.project(self.points[-1] - self.step * answer))
 
     def cancel(self, ticket: int) -> None:
         """Close the ticket."""
-        self._close(ticket)
+        self.events.append(("close", ticket))
 
 
 # --- Frank-Wolfe ---------------------------------------------------------------------------------
@@ -135,55 +124,40 @@ def corner(domain: ChartSet, g: Array) -> Array:
 class NaiveFrankWolfe(Rival, abc.ABC):
     """One step towards a corner per closed ticket; the new point has the least F on that way."""
 
-    def __init__(self, domain: ChartSet, seed: int) -> None:
-        super().__init__(domain, seed)
+    def start(self) -> None:
+        """No cost has come."""
         self.costs: list[Array] = []
-        self.points = [domain.start]  # y_1, y_2, ..
+        self.points = [self.x]  # y_1, y_2, ..
 
     @abc.abstractmethod
     def slope(self, y: Array) -> Array:
         """Return the gradient of F, which is quadratic."""
 
-    def predict(self) -> tuple[int, Array]:
+    def play(self, ticket: int) -> Array:
         """Play the latest y."""
-        return self._issue(), self.points[-1].copy()
+        return self.points[-1]
 
-    def observe(self, ticket: int, cost: Array) -> bool:
+    def learn(self, ticket: int, answer: Array) -> None:
         """Go to the best point between y and the corner: the derivative of F there is linear."""
-        self._close(ticket)
-        self.costs.append(cost)
+        self.costs.append(answer)
         y = self.points[-1]
         v = corner(self.domain, self.slope(y))
         here, there = float(self.slope(y) @ (v - y)), float(self.slope(v) @ (v - y))
         part = 0.0 if here >= 0.0 else min(1.0, here / (here - there) if there > here else 1.0)
         self.points.append(y + part * (v - y))
-        return True
-
-    def cancel(self, ticket: int) -> None:
-        """Observe a zero gradient."""
-        self.observe(ticket, np.zeros(self.domain.dim))
 
 
 class NaiveDelayedFrankWolfe(NaiveFrankWolfe):
     """F(y) = eta <sum of costs, y> + |y - y_1|^2, eta = D / (G (T + 2)^(3/4))."""
 
-    def __init__(self, *, domain: ChartSet, lipschitz: float, rounds: int, seed: int = 0) -> None:
-        super().__init__(domain, seed)
-        self.eta = domain.diameter / (lipschitz * (rounds + 2.0) ** 0.75)
-
     def slope(self, y: Array) -> Array:
         """Return the gradient of F."""
-        return np.asarray(
-            self.eta * total(self.costs, self.domain.dim) + 2.0 * (y - self.points[0])
-        )
+        eta = self.domain.diameter / (self.lipschitz * (self.rounds + 2.0) ** 0.75)
+        return np.asarray(eta * total(self.costs, self.domain.dim) + 2.0 * (y - self.points[0]))
 
 
 class NaiveDelayedFrankWolfeStronglyConvex(NaiveFrankWolfe):
     """F(y) = sum over what was received of <c_i, y> + (lambda / 2) |y - y_i|^2."""
-
-    def __init__(self, *, domain: ChartSet, curvature: float, seed: int = 0) -> None:
-        super().__init__(domain, seed)
-        self.curvature = curvature
 
     def slope(self, y: Array) -> Array:
         """Return the gradient of F."""
@@ -252,16 +226,17 @@ def _on_sphere(domain: ChartSet, bend: Array, slope: Array) -> Array:
     return np.asarray(-np.linalg.solve(bend + high * eye, slope), dtype=np.float64)
 
 
+@dataclass(kw_only=True)
 class NaiveDelayedONS(Rival):
     """The minimum over K of the quadratics received and (lambda_t / 2) |x - x_1|^2."""
 
-    def __init__(
-        self, *, domain: ChartSet, lipschitz: float, exp_concavity: float, seed: int = 0
-    ) -> None:
-        super().__init__(domain, seed)
-        self.lipschitz = lipschitz
-        self.beta = 0.5 * min(1.0 / (4.0 * lipschitz * domain.diameter), exp_concavity)
-        self.least = 1.0 / (self.beta * domain.diameter**2)
+    exp_concavity: float
+
+    def start(self) -> None:
+        """Choose beta and lambda_0."""
+        diameter = self.domain.diameter
+        self.beta = 0.5 * min(1.0 / (4.0 * self.lipschitz * diameter), self.exp_concavity)
+        self.least = 1.0 / (self.beta * diameter**2)
         self.plays: list[Array] = []
         self.received: list[tuple[Array, Array]] = []  # gradient and point
         self.waiting: list[list[int]] = []  # what was pending at each prediction
@@ -279,7 +254,7 @@ class NaiveDelayedONS(Rival):
             rounded *= 2.0
         return rounded
 
-    def predict(self) -> tuple[int, Array]:
+    def before(self) -> None:
         """Build the objective and minimise it."""
         self.waiting.append(self.pending())
         start, ridge = self.domain.start, self.ridge()
@@ -287,18 +262,16 @@ class NaiveDelayedONS(Rival):
         for g, x in self.received:
             bend = bend + self.beta * np.outer(g, g)
             slope = slope + g - self.beta * float(g @ x) * g
-        self.plays.append(quadratic_minimum(self.domain, bend, slope))
-        return self._issue(), self.plays[-1].copy()
+        self.x = quadratic_minimum(self.domain, bend, slope)
+        self.plays.append(self.x)
 
-    def observe(self, ticket: int, cost: Array) -> bool:
+    def learn(self, ticket: int, answer: Array) -> None:
         """Keep the gradient with the point that it was taken at."""
-        self._close(ticket)
-        self.received.append((cost, self.plays[ticket]))
-        return True
+        self.received.append((answer, self.plays[ticket]))
 
     def cancel(self, ticket: int) -> None:
         """Close the ticket."""
-        self._close(ticket)
+        self.events.append(("close", ticket))
 
 
 # --- Regression that knows all features ----------------------------------------------------------
@@ -380,15 +353,16 @@ def size_of(v: Array, largest: bool) -> float:
     return float(np.abs(v).max()) if largest else float(np.linalg.norm(v))
 
 
+@dataclass(kw_only=True)
 class NaiveLearnedHints(Rival):
     """ODFTRL with the hint H w; w by regret matching plus on |g| |H w - what was missing|."""
 
-    def __init__(
-        self, *, domain: ChartSet, strength: float, mirror: Geometry = "euclidean", seed: int = 0
-    ) -> None:
-        super().__init__(domain, seed)
-        self.strength = strength
-        self.largest = mirror == "entropy"
+    strength: float
+    mirror: Geometry = "euclidean"
+
+    def start(self) -> None:
+        """Nothing was received."""
+        self.largest = self.mirror == "entropy"
         self.received: list[tuple[int, Array]] = []  # ticket and gradient, in order of arrival
         self.answers: dict[int, Array] = {}  # zero for a lost one
         self.guesses: list[Array] = []  # H, by ticket
@@ -398,7 +372,7 @@ class NaiveLearnedHints(Rival):
         self.regrets: list[Array] = []  # r, by turn
         self.p = np.zeros(3)
 
-    def predict(self) -> tuple[int, Array]:
+    def before(self) -> None:
         """Guess, weigh, and solve for the play."""
         k, ticket = self.domain.dim, self.issued()
         gradients = [g for _, g in self.received]
@@ -413,19 +387,18 @@ class NaiveLearnedHints(Rival):
         pull = total(gradients, k) + self.guesses[-1] @ self.weights[-1]
         if self.largest:
             scaled = (pull - pull.min()) / self.strength
-            return self._issue(), project_entropy(np.exp(-scaled), self.domain.floor)
-        return self._issue(), self.domain.project(self.domain.start - pull / self.strength)
+            self.x = project_entropy(np.exp(-scaled), self.domain.floor)
+        else:
+            self.x = self.domain.project(self.domain.start - pull / self.strength)
 
-    def observe(self, ticket: int, cost: Array) -> bool:
+    def learn(self, ticket: int, answer: Array) -> None:
         """Take a gradient."""
-        self._close(ticket)
-        self.received.append((ticket, cost))
-        self._answered(ticket, cost)
-        return True
+        self.received.append((ticket, answer))
+        self._answered(ticket, answer)
 
     def cancel(self, ticket: int) -> None:
         """Let a lost answer be zero."""
-        self._close(ticket)
+        self.events.append(("close", ticket))
         self._answered(ticket, np.zeros(self.domain.dim))
 
     def _answered(self, ticket: int, cost: Array) -> None:

@@ -19,9 +19,9 @@ from __future__ import annotations
 import abc
 import heapq
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Any, Literal, Protocol
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 
@@ -52,13 +52,6 @@ def outer_radius(domain: ChartSet) -> float:
     return domain.radius
 
 
-def project_shrunk(domain: ChartSet, shrink: float, v: Array) -> Array:
-    """Nearest point of s K = {s y : y in K}, which is s Pi_K(v / s); the origin for s <= 0."""
-    if shrink <= 0.0:
-        return np.zeros(domain.dim)
-    return shrink * domain.project(v / shrink)
-
-
 def one_point_estimate(value: float, delta: float, u: Array) -> Array:
     """Estimate the gradient by (k / delta) f u."""
     return (len(u) / delta) * value * u
@@ -78,17 +71,60 @@ def in_ticket_order(batch: dict[int, Array], dim: int) -> Array:
     return total
 
 
+def fixed_step(rounds: int, total_delay: int, diameter: float, lipschitz: float) -> float:
+    """Sections 3 and 6: eta = D / (G sqrt(T + 2 d_tot))."""
+    return diameter / (lipschitz * math.sqrt(rounds + 2 * total_delay))
+
+
 # --- Tickets -------------------------------------------------------------------------------------
 
 
+@dataclass(kw_only=True)
 class Rival:
-    """A current point x, and the tickets that every method keeps in the same way."""
+    """A current point x, what a method may be told, and the tickets that all keep alike."""
 
-    def __init__(self, domain: ChartSet, seed: int) -> None:
-        self.domain = domain
-        self.seed = seed
-        self.x = domain.start
+    domain: ChartSet
+    seed: int = 0
+    lipschitz: float = 1.0
+    magnitude: float = 1.0
+    curvature: float = 0.0
+    rounds: int = 1
+    total_delay: int = 0
+
+    def __post_init__(self) -> None:
+        self.x = self.domain.start
         self.events: list[tuple[Literal["predict", "close"], int]] = []
+        self.start()
+
+    def start(self) -> None:
+        """Prepare what the method keeps beside x."""
+
+    def before(self) -> None:
+        """Do what is due before a prediction."""
+
+    def play(self, ticket: int) -> Array:
+        """Return the play of a ticket."""
+        return self.x
+
+    def learn(self, ticket: int, answer: Any) -> None:
+        """Take an answer."""
+
+    def predict(self) -> tuple[int, Array]:
+        """Hand out the next ticket and its play."""
+        self.before()
+        ticket = self.issued()
+        self.events.append(("predict", ticket))
+        return ticket, self.play(ticket).copy()
+
+    def observe(self, ticket: int, answer: Any) -> bool:
+        """Close a ticket with its answer."""
+        self.events.append(("close", ticket))
+        self.learn(ticket, answer)
+        return True
+
+    def cancel(self, ticket: int) -> None:
+        """Observe a zero gradient."""
+        self.observe(ticket, np.zeros(self.domain.dim))
 
     def issued(self) -> int:
         """Number of predictions so far."""
@@ -109,51 +145,29 @@ class Rival:
         """u_t, uniform on the unit sphere."""
         return direction(self.seed, ticket, self.domain.dim)
 
-    def _issue(self) -> int:
-        ticket = self.issued()
-        self.events.append(("predict", ticket))
-        return ticket
-
-    def _close(self, ticket: int) -> None:
-        if not 0 <= ticket < self.issued():
-            raise KeyError(ticket)
-        if ("close", ticket) in self.events:
-            raise ValueError(f"ticket {ticket} is closed")
-        self.events.append(("close", ticket))
-
 
 class ByArrival(Rival, abc.ABC):
     """Projected gradient steps, one per arrival: x <- Pi_K(x - eta_n c_n), played as it stands."""
 
-    def __init__(self, domain: ChartSet, seed: int) -> None:
-        super().__init__(domain, seed)
+    def start(self) -> None:
+        """No cost has come."""
         self.costs: list[Array] = []
 
     @abc.abstractmethod
     def rate(self, ticket: int) -> float:
         """eta_n of the arrival that is last in ``costs``."""
 
-    def predict(self) -> tuple[int, Array]:
-        """Play x."""
-        return self._issue(), self.x.copy()
-
-    def observe(self, ticket: int, cost: Array) -> bool:
+    def learn(self, ticket: int, answer: Array) -> None:
         """Take c_n and step."""
-        self._close(ticket)
-        self.costs.append(cost)
-        self.x = self.domain.project(self.x - self.rate(ticket) * cost)
-        return True
-
-    def cancel(self, ticket: int) -> None:
-        """Observe a zero gradient."""
-        self.observe(ticket, np.zeros(self.domain.dim))
+        self.costs.append(answer)
+        self.x = self.domain.project(self.x - self.rate(ticket) * answer)
 
 
 class ByRound(Rival, abc.ABC):
     """Projected gradient steps, one per round with arrivals, on the sum of them."""
 
-    def __init__(self, domain: ChartSet, seed: int) -> None:
-        super().__init__(domain, seed)
+    def start(self) -> None:
+        """No cost has come."""
         self.batch: dict[int, Array] = {}
         self.arrivals = 0
 
@@ -161,51 +175,57 @@ class ByRound(Rival, abc.ABC):
     def rate(self) -> float:
         """eta of this round; ``arrivals`` is N_t, this round's included."""
 
-    def predict(self) -> tuple[int, Array]:
-        """Finish the last round, then play x."""
-        self._finish_round()
-        return self._issue(), self.x.copy()
-
-    def observe(self, ticket: int, cost: Array) -> bool:
-        """Put the gradient of a round into the batch."""
-        self._close(ticket)
-        self.batch[ticket] = cost
-        return True
-
-    def cancel(self, ticket: int) -> None:
-        """Observe a zero gradient."""
-        self.observe(ticket, np.zeros(self.domain.dim))
-
-    def _finish_round(self) -> None:
+    def before(self) -> None:
+        """Finish the last round."""
         if self.batch:
             self.arrivals += len(self.batch)
-            self._step(in_ticket_order(self.batch, self.domain.dim))
+            total = in_ticket_order(self.batch, self.domain.dim)
+            self.x = self.project(self.x - self.rate() * total)
             self.batch = {}
 
-    def _step(self, total: Array) -> None:
-        self.x = self.domain.project(self.x - self.rate() * total)
+    def project(self, v: Array) -> Array:
+        """Return the nearest point of the set that the method plays on."""
+        return self.domain.project(v)
+
+    def learn(self, ticket: int, answer: Array) -> None:
+        """Put the gradient of a round into the batch."""
+        self.batch[ticket] = answer
+
+
+class OfValues(Rival):
+    """What methods share that learn from values at points at most delta away from y.
+
+    y lives in (1 - delta / r) K, which is {s y : y in K} with s = 1 - delta / r.
+    """
+
+    delta: float
+
+    def project(self, v: Array) -> Array:
+        """s Pi_K(v / s); the origin for s <= 0."""
+        shrink = self.shrink(self.delta)
+        if shrink <= 0.0:
+            return np.zeros(self.domain.dim)
+        return shrink * self.domain.project(v / shrink)
+
+    def shrink(self, delta: float) -> float:
+        """1 - delta / r."""
+        return 1.0 - delta / self.domain.inner_radius
+
+    def around(self, ticket: int) -> Array:
+        """y + delta u."""
+        return np.asarray(self.x + self.delta * self.direction(ticket))
+
+    def pair(self, ticket: int) -> Array:
+        """Rows y + delta u and y - delta u."""
+        move = self.delta * self.direction(ticket)
+        return np.array([self.x + move, self.x - move])
+
+    def cancel(self, ticket: int) -> None:
+        """Forget the ticket."""
+        self.events.append(("close", ticket))
 
 
 # --- 1, 2: copies of a method that expects no delay ----------------------------------------------
-
-
-class Copy(Protocol):
-    """A learner that is always answered before its next prediction."""
-
-    def predict(self) -> tuple[int, Array]:
-        """Return the copy's own ticket and its play."""
-        ...
-
-    def observe(self, ticket: int, feedback: Any, /) -> bool:
-        """Take an answer."""
-        ...
-
-    def cancel(self, ticket: int) -> None:
-        """Close a ticket without an answer."""
-        ...
-
-
-BaseFactory = NaiveConfig | Callable[[int], Copy]
 
 
 def copy_seed(seed: int, number: int) -> int:
@@ -214,179 +234,103 @@ def copy_seed(seed: int, number: int) -> int:
     return high << 32 | seed & 0xFFFFFFFF
 
 
-def make_copy(base: BaseFactory, seed: int, number: int) -> Copy:
-    """Copy ``number`` of the base, with its own seed."""
-    own = copy_seed(seed, number)
-    if isinstance(base, NaiveConfig):
-        return NaiveLearner(replace(base, seed=own))
-    return base(own)
+class _Copies:
+    """Copies of a base, each with tickets 0, 1, 2, .. of its own and the seed of ``copy_seed``."""
 
+    def __init__(self, *, base: NaiveConfig, delay: int | None = None, seed: int = 0) -> None:
+        self.base, self.delay, self.seed = base, delay, seed
+        self.copies: list[NaiveLearner] = []
+        self.free: list[NaiveLearner] = []
+        self.played: list[tuple[NaiveLearner, int]] = []  # the copy and its ticket, per ticket
 
-class NaiveWeinbergerOrdentlich:
-    """Section 1 (Weinberger, Ordentlich 2002): round t is played by copy t mod (d + 1).
+    def copy(self) -> NaiveLearner:
+        """The copy that plays next."""
+        raise NotImplementedError
 
-    Choices: every copy is an ordinary learner with its own tickets 0, 1, 2, .. and the seed of
-    ``copy_seed``; a prediction is refused while its copy's last ticket is open, since the delay is
-    then longer than told. Shorter delays do no harm.
-    """
-
-    def __init__(self, *, base: BaseFactory, delay: int, seed: int = 0) -> None:
-        self.copies = [make_copy(base, seed, j) for j in range(delay + 1)]
-        self.inner: list[int] = []  # the copy's ticket, per ticket
-        self.closed: set[int] = set()
+    def new_copy(self) -> NaiveLearner:
+        """Make another copy."""
+        seed = copy_seed(self.seed, len(self.copies))
+        self.copies.append(NaiveLearner(replace(self.base, seed=seed)))
+        return self.copies[-1]
 
     def predict(self) -> tuple[int, Array]:
-        """Play the copy whose turn it is."""
-        ticket = len(self.inner)
-        last = ticket - len(self.copies)
-        if last >= 0 and last not in self.closed:
-            raise ValueError(f"ticket {last} is later than the fixed delay")
-        inner, play = self.copies[ticket % len(self.copies)].predict()
-        self.inner.append(inner)
-        return ticket, play
-
-    def observe(self, ticket: int, feedback: Any) -> bool:
-        """Pass the answer to the copy that played."""
-        copy, inner = self._close(ticket)
-        return copy.observe(inner, feedback)
-
-    def cancel(self, ticket: int) -> None:
-        """Cancel at the copy that played."""
-        copy, inner = self._close(ticket)
-        copy.cancel(inner)
-
-    def _close(self, ticket: int) -> tuple[Copy, int]:
-        if not 0 <= ticket < len(self.inner):
-            raise KeyError(ticket)
-        if ticket in self.closed:
-            raise ValueError(f"ticket {ticket} is closed")
-        self.closed.add(ticket)
-        return self.copies[ticket % len(self.copies)], self.inner[ticket]
-
-
-class NaiveBOLD:
-    """Section 2 (Joulani, Gyorgy, Szepesvari 2013): any free copy plays, a new one if none is free.
-
-    Choices: the copy that was freed last plays next; copies are numbered as they are made and get
-    the seed of ``copy_seed``; cancelling frees a copy too.
-    """
-
-    def __init__(self, *, base: BaseFactory, seed: int = 0) -> None:
-        self.base = base
-        self.seed = seed
-        self.copies: list[Copy] = []
-        self.free: list[Copy] = []
-        self.busy: dict[int, tuple[Copy, int]] = {}
-        self.issued = 0
-
-    def predict(self) -> tuple[int, Array]:
-        """Play a copy that waits for nothing."""
-        if self.free:
-            copy = self.free.pop()
-        else:
-            copy = make_copy(self.base, self.seed, len(self.copies))
-            self.copies.append(copy)
+        """Play the next copy."""
+        copy = self.copy()
         inner, play = copy.predict()
-        ticket = self.issued
-        self.issued += 1
-        self.busy[ticket] = (copy, inner)
-        return ticket, play
+        self.played.append((copy, inner))
+        return len(self.played) - 1, play
 
     def observe(self, ticket: int, feedback: Any) -> bool:
         """Pass the answer to the copy that played, and free it."""
-        copy, inner = self._close(ticket)
+        copy, inner = self.played[ticket]
+        self.free.append(copy)
         return copy.observe(inner, feedback)
 
     def cancel(self, ticket: int) -> None:
         """Cancel at the copy that played, and free it."""
-        copy, inner = self._close(ticket)
+        copy, inner = self.played[ticket]
+        self.free.append(copy)
         copy.cancel(inner)
 
-    def _close(self, ticket: int) -> tuple[Copy, int]:
-        if not 0 <= ticket < self.issued:
-            raise KeyError(ticket)
-        if ticket not in self.busy:
-            raise ValueError(f"ticket {ticket} is closed")
-        copy, inner = self.busy.pop(ticket)
-        self.free.append(copy)
-        return copy, inner
+
+class NaiveWeinbergerOrdentlich(_Copies):
+    """Section 1 (Weinberger, Ordentlich 2002): round t is played by copy t mod (d + 1).
+
+    Choice: shorter delays than told do no harm.
+    """
+
+    def copy(self) -> NaiveLearner:
+        """The copy whose turn it is."""
+        assert self.delay is not None
+        turn = len(self.played) % (self.delay + 1)
+        return self.copies[turn] if turn < len(self.copies) else self.new_copy()
+
+
+class NaiveBOLD(_Copies):
+    """Section 2 (Joulani, Gyorgy, Szepesvari 2013): any free copy plays, a new one if none is free.
+
+    Choices: the copy that was freed last plays next; cancelling frees a copy too.
+    """
+
+    def copy(self) -> NaiveLearner:
+        """A copy that waits for nothing."""
+        return self.free.pop() if self.free else self.new_copy()
 
 
 # --- 3: SOLID ------------------------------------------------------------------------------------
 
 
+@dataclass(kw_only=True)
 class NaiveSOLID(Rival):
     """Section 3 (Joulani, Gyorgy, Szepesvari 2016): one OMD base, fed in arrival order.
 
     eta = D / (G sqrt(T + 2 d_tot)). With ``feedback="function"`` the answer is the gradient map of
-    f_s, and its value at the current point is the cost.
+    f_s, and its value at the current point is the cost. A zero gradient does not move x.
     """
 
-    def __init__(
-        self,
-        *,
-        domain: ChartSet,
-        lipschitz: float,
-        rounds: int,
-        total_delay: int,
-        feedback: Literal["gradient", "function"] = "gradient",
-        seed: int = 0,
-    ) -> None:
-        super().__init__(domain, seed)
-        self.feedback = feedback
-        self.eta = fixed_step(rounds, total_delay, domain.diameter, lipschitz)
+    feedback: Literal["gradient", "function"] = "gradient"
 
-    def predict(self) -> tuple[int, Array]:
-        """Play x."""
-        return self._issue(), self.x.copy()
-
-    def observe(self, ticket: int, answer: Array | GradientMap) -> bool:
+    def learn(self, ticket: int, answer: Array | GradientMap) -> None:
         """x <- Pi_K(x - eta g), where g came or is the map's value at x."""
-        if callable(answer) != (self.feedback == "function"):
-            raise TypeError(f"{self.feedback} expected")
-        self._close(ticket)
+        eta = fixed_step(self.rounds, self.total_delay, self.domain.diameter, self.lipschitz)
         cost = answer(self.x) if callable(answer) else answer
-        self.x = self.domain.project(self.x - self.eta * cost)
-        return True
-
-    def cancel(self, ticket: int) -> None:
-        """Close the ticket: a zero gradient does not move x."""
-        self._close(ticket)
-
-
-def fixed_step(rounds: int, total_delay: int, diameter: float, lipschitz: float) -> float:
-    """Sections 3 and 6: eta = D / (G sqrt(T + 2 d_tot))."""
-    return diameter / (lipschitz * math.sqrt(rounds + 2 * total_delay))
+        self.x = self.domain.project(self.x - eta * cost)
 
 
 # --- 4: Langford, Smola and Zinkevich ------------------------------------------------------------
 
 
+@dataclass(kw_only=True)
 class NaiveLangfordSmolaZinkevich(ByArrival):
     """Section 4: x_{t+1} = Pi_K(x_t - eta_n g_{t-tau}) for a fixed delay tau.
 
     eta_n = F / (G sqrt(2 max(tau, 1) n)) with F = D / sqrt 2, or 1 / (lambda n); n counts applied
-    gradients. Choices: an answer (or cancellation) is refused and changes nothing unless it is the
-    oldest open ticket and at most tau predictions followed its own; earlier is accepted, as the end
-    of a game brings it.
+    gradients.
     """
 
-    def __init__(
-        self,
-        *,
-        domain: ChartSet,
-        lipschitz: float,
-        delay: int,
-        curvature: float = 0.0,
-        seed: int = 0,
-    ) -> None:
-        super().__init__(domain, seed)
-        self.lipschitz = lipschitz
-        self.delay = delay
-        self.curvature = curvature
+    delay: int
 
     def rate(self, ticket: int) -> float:
-        """eta_n."""
         n = len(self.costs)
         if self.curvature > 0.0:
             return 1.0 / (self.curvature * n)
@@ -394,19 +338,11 @@ class NaiveLangfordSmolaZinkevich(ByArrival):
         sigma = f / (self.lipschitz * math.sqrt(2.0 * max(self.delay, 1)))
         return sigma / math.sqrt(n)
 
-    def observe(self, ticket: int, cost: Array) -> bool:
-        """Take the oldest open ticket's gradient."""
-        oldest = len(self.costs)
-        if oldest < ticket < self.issued():
-            raise ValueError(f"ticket {oldest} must be answered before {ticket}")
-        if ticket == oldest and self.issued() - 1 - ticket > self.delay:
-            raise ValueError(f"ticket {ticket} is later than the fixed delay")
-        return super().observe(ticket, cost)
-
 
 # --- 5: AdaptiveRevision -------------------------------------------------------------------------
 
 
+@dataclass(kw_only=True)
 class NaiveAdaptiveRevision(Rival):
     """Section 5 (McMahan, Streeter 2014), per coordinate.
 
@@ -416,42 +352,35 @@ class NaiveAdaptiveRevision(Rival):
     D / 2 elsewhere; z = zmax = 0 at the start, beta > 0, w is never projected, the play is Pi_K(w).
     """
 
-    def __init__(
-        self, *, domain: ChartSet, scale: float = 1.0, offset: float = 1.0, seed: int = 0
-    ) -> None:
-        super().__init__(domain, seed)
-        self.alpha = scale * math.sqrt(2.0)
-        if domain.kind != "box":
-            self.alpha *= domain.diameter / 2.0
-        self.offset = offset
-        self.w = domain.start
-        self.z = np.zeros(domain.dim)
-        self.zmax = np.zeros(domain.dim)
+    scale: float = 1.0
+    offset: float = 1.0
+
+    def start(self) -> None:
+        """Begin with rates for gradients of zero."""
+        self.alpha = self.scale * math.sqrt(2.0)
+        if self.domain.kind != "box":
+            self.alpha *= self.domain.diameter / 2.0
+        self.z = np.zeros(self.domain.dim)
+        self.zmax = np.zeros(self.domain.dim)
         self.costs: list[Array] = []
         self.seen: list[int] = []  # gradients applied before each prediction
 
-    def predict(self) -> tuple[int, Array]:
-        """Play Pi_K(w) and remember how many gradients were applied."""
+    def play(self, ticket: int) -> Array:
+        """Pi_K(w); remember how many gradients were applied."""
         self.seen.append(len(self.costs))
-        return self._issue(), self.domain.project(self.w)
+        return self.domain.project(self.x)
 
-    def observe(self, ticket: int, cost: Array) -> bool:
+    def learn(self, ticket: int, answer: Array) -> None:
         """Step, and take back part of the steps since the prediction."""
-        self._close(ticket)
         since = np.zeros(self.domain.dim)
         for other in self.costs[self.seen[ticket] :]:
             since = since + other
         old = self.alpha / (self.offset + np.sqrt(self.zmax))
-        self.z = self.z + cost**2 + 2.0 * cost * since
+        self.z = self.z + answer**2 + 2.0 * answer * since
         self.zmax = np.maximum(self.zmax, self.z)
         eta = self.alpha / (self.offset + np.sqrt(self.zmax))
-        self.w = self.w - eta * cost + (old - eta) * since
-        self.costs.append(cost)
-        return True
-
-    def cancel(self, ticket: int) -> None:
-        """Observe a zero gradient."""
-        self.observe(ticket, np.zeros(self.domain.dim))
+        self.x = self.x - eta * answer + (old - eta) * since
+        self.costs.append(answer)
 
 
 # --- 6: Quanrud and Khashabi, and delayed dual averaging -----------------------------------------
@@ -460,15 +389,8 @@ class NaiveAdaptiveRevision(Rival):
 class NaiveQuanrudKhashabi(ByRound):
     """Section 6: x_{t+1} = Pi_K(x_t - eta sum_{s in F_t} g_s), eta = D / (G sqrt(T + 2 d_tot))."""
 
-    def __init__(
-        self, *, domain: ChartSet, lipschitz: float, rounds: int, total_delay: int, seed: int = 0
-    ) -> None:
-        super().__init__(domain, seed)
-        self.eta = fixed_step(rounds, total_delay, domain.diameter, lipschitz)
-
     def rate(self) -> float:
-        """eta."""
-        return self.eta
+        return fixed_step(self.rounds, self.total_delay, self.domain.diameter, self.lipschitz)
 
 
 class NaiveQuanrudKhashabiDoubling(ByRound):
@@ -479,20 +401,14 @@ class NaiveQuanrudKhashabiDoubling(ByRound):
     answers to earlier tickets are thrown away. Starts with m = 0, V = 0.
     """
 
-    def __init__(self, *, domain: ChartSet, lipschitz: float, seed: int = 0) -> None:
-        super().__init__(domain, seed)
-        self.lipschitz = lipschitz
-        self.m = 0
-        self.spent = 0
-        self.first = 0
+    m = spent = first = 0
 
     def rate(self) -> float:
-        """eta of the epoch."""
         return self.domain.diameter / (self.lipschitz * math.sqrt(2.0**self.m))
 
-    def predict(self) -> tuple[int, Array]:
-        """Finish the round, restart if the budget is spent, play x."""
-        self._finish_round()
+    def before(self) -> None:
+        """Finish the round, and restart if the budget is spent."""
+        super().before()
         self.spent += 1 + 2 * len(self.pending(self.first))
         if self.spent > 2**self.m:
             while self.spent > 2**self.m:
@@ -500,14 +416,13 @@ class NaiveQuanrudKhashabiDoubling(ByRound):
             self.x = self.domain.start
             self.spent = 1
             self.first = self.issued()
-        return self._issue(), self.x.copy()
 
-    def observe(self, ticket: int, cost: Array) -> bool:
+    def observe(self, ticket: int, answer: Array) -> bool:
         """Put the gradient into the batch unless its epoch is over."""
-        if ticket < self.first:
-            self._close(ticket)
-            return False
-        return super().observe(ticket, cost)
+        if ticket >= self.first:
+            return super().observe(ticket, answer)
+        self.events.append(("close", ticket))
+        return False
 
 
 class NaiveDelayedDualAveraging(Rival):
@@ -516,38 +431,26 @@ class NaiveDelayedDualAveraging(Rival):
     S is the sum of the gradients received, sigma_t the open tickets before prediction t.
     """
 
-    def __init__(self, *, domain: ChartSet, lipschitz: float, seed: int = 0) -> None:
-        super().__init__(domain, seed)
-        self.lipschitz = lipschitz
+    def start(self) -> None:
         self.costs: list[Array] = []
         self.backlogs: list[int] = []
 
-    def predict(self) -> tuple[int, Array]:
-        """Play x_t."""
+    def before(self) -> None:
         self.backlogs.append(len(self.pending()))
         v = sum(0.5 + sigma for sigma in self.backlogs)
         strength = (2.0 * self.lipschitz / outer_radius(self.domain)) * math.sqrt(v)
-        total = np.zeros(self.domain.dim)
-        for cost in self.costs:
-            total = total + cost
+        total = in_ticket_order(dict(enumerate(self.costs)), self.domain.dim)
         self.x = self.domain.project(self.domain.start - total / strength)
-        return self._issue(), self.x.copy()
 
-    def observe(self, ticket: int, cost: Array) -> bool:
-        """Add a gradient to S."""
-        self._close(ticket)
-        self.costs.append(cost)
-        return True
-
-    def cancel(self, ticket: int) -> None:
-        """Observe a zero gradient."""
-        self.observe(ticket, np.zeros(self.domain.dim))
+    def learn(self, ticket: int, answer: Array) -> None:
+        self.costs.append(answer)
 
 
 # --- 7: GOLD -------------------------------------------------------------------------------------
 
 
-class NaiveGOLD(Rival):
+@dataclass(kw_only=True)
+class NaiveGOLD(OfValues):
     """Section 7 (Heliou, Mertikopoulos, Zhou 2020): at most one value, the oldest, per round.
 
     Play (1 - delta_t / r) x + delta_t u_t. When round t ends, pop the oldest arrived round q and
@@ -556,50 +459,37 @@ class NaiveGOLD(Rival):
     nu = M / (G r), gamma = D delta / (k M); rounds without arrivals pop too.
     """
 
-    def __init__(
-        self,
-        *,
-        domain: ChartSet,
-        magnitude: float,
-        lipschitz: float,
-        growth: float = 0.0,
-        smoothing: float = 0.0,
-        seed: int = 0,
-    ) -> None:
-        super().__init__(domain, seed)
-        k, r = domain.dim, domain.inner_radius
-        nu = magnitude / (lipschitz * r)
-        self.delta = smoothing if smoothing > 0.0 else r * math.sqrt(nu * k)
-        self.gamma = domain.diameter * self.delta / (k * magnitude)
-        self.c = max(0.75, 2.0 / 3.0 + growth / 3.0)
-        self.b = min(0.25, 1.0 / 3.0 - growth / 3.0)
+    growth: float = 0.0
+    smoothing: float = 0.0
+
+    def start(self) -> None:
+        k, r = self.domain.dim, self.domain.inner_radius
+        nu = self.magnitude / (self.lipschitz * r)
+        self.delta = self.smoothing if self.smoothing > 0.0 else r * math.sqrt(nu * k)
+        self.gamma = self.domain.diameter * self.delta / (k * self.magnitude)
+        self.c = max(0.75, 2.0 / 3.0 + self.growth / 3.0)
+        self.b = min(0.25, 1.0 / 3.0 - self.growth / 3.0)
         self.pool: list[tuple[int, float]] = []
 
-    def smoothing(self, t: int) -> float:
+    def radius(self, t: int) -> float:
         """delta_t."""
         return min(self.domain.inner_radius, self.delta * math.pow(t, -self.b))
 
-    def predict(self) -> tuple[int, Array]:
-        """Use one value from the pool, then play around x."""
-        t = self.issued()
+    def before(self) -> None:
+        """Use one value from the pool."""
         if self.pool:
             q, value = heapq.heappop(self.pool)
-            estimate = one_point_estimate(value, self.smoothing(q + 1), self.direction(q))
-            self.x = self.domain.project(self.x - self.gamma * math.pow(t, -self.c) * estimate)
-        ticket = self._issue()
-        delta = self.smoothing(ticket + 1)
-        shrink = 1.0 - delta / self.domain.inner_radius
-        return ticket, shrink * self.x + delta * self.direction(ticket)
+            estimate = one_point_estimate(value, self.radius(q + 1), self.direction(q))
+            gamma = self.gamma * math.pow(self.issued(), -self.c)
+            self.x = self.domain.project(self.x - gamma * estimate)
 
-    def observe(self, ticket: int, value: float) -> bool:
+    def play(self, ticket: int) -> Array:
+        delta = self.radius(ticket + 1)
+        return self.shrink(delta) * self.x + delta * self.direction(ticket)
+
+    def learn(self, ticket: int, answer: float) -> None:
         """Put a value into the pool."""
-        self._close(ticket)
-        heapq.heappush(self.pool, (ticket, value))
-        return True
-
-    def cancel(self, ticket: int) -> None:
-        """Forget the ticket."""
-        self._close(ticket)
+        heapq.heappush(self.pool, (ticket, answer))
 
 
 # --- 9: DOGD-SC ----------------------------------------------------------------------------------
@@ -608,203 +498,113 @@ class NaiveGOLD(Rival):
 class NaiveDOGDSC(ByRound):
     """Section 9 (Wan, Tu, Zhang 2022): x_{t+1} = Pi_K(x_t - (1 / (lambda N_t)) sum_{F_t} g_s)."""
 
-    def __init__(self, *, domain: ChartSet, curvature: float, seed: int = 0) -> None:
-        super().__init__(domain, seed)
-        self.curvature = curvature
-
     def rate(self) -> float:
-        """1 / (lambda N_t)."""
         return 1.0 / (self.curvature * self.arrivals)
 
 
-class _ShrunkDOGDSC(Rival):
-    """DOGD-SC on (1 - delta / r) K with gradients estimated from values.
+class NaiveDOGDSCTwoPoint(OfValues, NaiveDOGDSC):
+    """Section 9, two values: DOGD-SC on (1 - delta / r) K with estimated gradients.
 
     Choices: delta = r min(1, ln(e T) / T); G is for the bound only; cancelled tickets are not
     counted in N_t.
     """
 
-    def __init__(
-        self, *, domain: ChartSet, curvature: float, lipschitz: float, rounds: int, seed: int = 0
-    ) -> None:
-        super().__init__(domain, seed)
-        self.curvature = curvature
-        self.delta = domain.inner_radius * min(1.0, math.log(math.e * rounds) / rounds)
-        self.batch: dict[int, Array] = {}
-        self.arrivals = 0
+    def start(self) -> None:
+        super().start()
+        radius = self.domain.inner_radius
+        self.delta = radius * min(1.0, math.log(math.e * self.rounds) / self.rounds)
 
-    def _finish_round(self) -> None:
-        if self.batch:
-            self.arrivals += len(self.batch)
-            total = in_ticket_order(self.batch, self.domain.dim)
-            moved = self.x - total / (self.curvature * self.arrivals)
-            shrink = 1.0 - self.delta / self.domain.inner_radius
-            self.x = project_shrunk(self.domain, shrink, moved)
-            self.batch = {}
+    def play(self, ticket: int) -> Array:
+        return self.pair(ticket)
 
-    def cancel(self, ticket: int) -> None:
-        """Forget the ticket."""
-        self._close(ticket)
-
-
-class NaiveDOGDSCTwoPoint(_ShrunkDOGDSC):
-    """Section 9, two values: rows y + delta u and y - delta u."""
-
-    def predict(self) -> tuple[int, Array]:
-        """Finish the round, then play two points."""
-        self._finish_round()
-        ticket = self._issue()
-        move = self.delta * self.direction(ticket)
-        return ticket, np.array([self.x + move, self.x - move])
-
-    def observe(self, ticket: int, values: tuple[float, float]) -> bool:
+    def learn(self, ticket: int, answer: Any) -> None:
         """Put the estimate into the batch."""
-        self._close(ticket)
-        self.batch[ticket] = two_point_estimate(values, self.delta, self.direction(ticket))
-        return True
+        self.batch[ticket] = two_point_estimate(answer, self.delta, self.direction(ticket))
 
 
-class NaiveDOGDSCManyPoint(_ShrunkDOGDSC):
+class NaiveDOGDSCManyPoint(NaiveDOGDSCTwoPoint):
     """Section 9, k + 1 values: rows y, y + delta e_1, .., y + delta e_k.
 
     ghat_i = (f_i - f_0) / delta. No randomness: ``seed`` is not used.
     """
 
-    def predict(self) -> tuple[int, Array]:
-        """Finish the round, then play k + 1 points."""
-        self._finish_round()
-        moves = self.delta * np.eye(self.domain.dim)
-        return self._issue(), np.vstack([self.x, self.x + moves])
+    def play(self, ticket: int) -> Array:
+        return np.vstack([self.x, self.x + self.delta * np.eye(self.domain.dim)])
 
-    def observe(self, ticket: int, values: Sequence[float]) -> bool:
+    def learn(self, ticket: int, answer: Any) -> None:
         """Put the estimate into the batch."""
-        self._close(ticket)
-        self.batch[ticket] = np.array([(f - values[0]) / self.delta for f in values[1:]])
-        return True
+        self.batch[ticket] = np.array([(f - answer[0]) / self.delta for f in answer[1:]])
 
 
 # --- 10: the families of Wu, Huang and Liu -------------------------------------------------------
 
 
-class _DelayedMirrorDescent(Rival):
-    """One mirror step per round with arrivals, on the sum of their costs.
+@dataclass(kw_only=True)
+class NaiveDMD(Rival):
+    """Section 10, DMD: one mirror step per round with arrivals, on the sum of grad f_s(x_t).
 
-    eta = D_psi / (G sqrt(T + 2 d_tot)) for curvature 0, else 1 / (lambda N_t). Choices: D_psi is D
-    or sqrt(2 Bmax) of the entropy, whose G is in the sup norm; the entropy with curvature runs on
-    {y_i >= max(floor, 1 / (k T))}, because its divergence must stay bounded.
+    x_{t+1} = argmin sum_{F_t} <grad f_s(x_t), x> + B_psi(x, x_t) / eta_t. All maps of a round are
+    evaluated at x_t, before its step. eta = D_psi / (G sqrt(T + 2 d_tot)) for curvature 0, else
+    1 / (lambda N_t). Choices: D_psi is D or sqrt(2 Bmax) of the entropy, whose G is in the sup
+    norm; the entropy with curvature runs on {y_i >= max(floor, 1 / (k T))}, because its divergence
+    must stay bounded.
     """
 
-    def __init__(
-        self,
-        *,
-        domain: ChartSet,
-        lipschitz: float,
-        rounds: int = 1,
-        total_delay: int = 0,
-        curvature: float = 0.0,
-        mirror: Mirror = "euclidean",
-        seed: int = 0,
-    ) -> None:
-        super().__init__(domain, seed)
-        self.curvature = curvature
-        self.base: OMD | EntropyOMD
-        if mirror == "euclidean":
-            self.base = OMD(domain)
-            diameter = domain.diameter
-        elif domain.kind != "simplex":
-            raise ValueError("the entropy needs the simplex")
-        else:
+    mirror: Mirror = "euclidean"
+
+    def start(self) -> None:
+        """Choose the base and its step."""
+        domain, diameter = self.domain, self.domain.diameter
+        self.base: OMD | EntropyOMD = OMD(domain)
+        if self.mirror == "entropy":
             floor = domain.floor
-            if curvature > 0.0:
-                floor = max(floor, 1.0 / (domain.dim * rounds))
+            if self.curvature > 0.0:
+                floor = max(floor, 1.0 / (domain.dim * self.rounds))
             self.base = EntropyOMD(domain.dim, floor)
             diameter = entropy_diameter(domain.dim, floor)
-        self.eta = fixed_step(rounds, total_delay, diameter, lipschitz)
+        self.eta = fixed_step(self.rounds, self.total_delay, diameter, self.lipschitz)
         self.batch: dict[int, GradientMap] = {}
         self.arrivals = 0
 
-    def predict(self) -> tuple[int, Array]:
-        """Finish the last round, then play x."""
+    def before(self) -> None:
         if self.batch:
             costs = {ticket: gradient(self.x) for ticket, gradient in self.batch.items()}
             self.arrivals += len(costs)
             eta = self.eta if self.curvature == 0.0 else 1.0 / (self.curvature * self.arrivals)
             self.x = self.base.update(in_ticket_order(costs, self.domain.dim), eta)
             self.batch = {}
-        return self._issue(), self.x.copy()
 
-    def cancel(self, ticket: int) -> None:
-        """Take a gradient that is zero everywhere."""
-        self._close(ticket)
-        self.batch[ticket] = lambda y: np.zeros(len(y))
+    def learn(self, ticket: int, answer: Array | GradientMap) -> None:
+        """Take a gradient map, or a gradient, which is the same everywhere."""
+        self.batch[ticket] = answer if callable(answer) else lambda _: answer
 
 
-class NaiveSDMD(_DelayedMirrorDescent):
-    """Section 10, SDMD: x_{t+1} = argmin sum_{F_t} <g_s, x> + B_psi(x, x_t) / eta_t."""
-
-    def observe(self, ticket: int, cost: Array) -> bool:
-        """Take a gradient, the same wherever it is evaluated."""
-        self._close(ticket)
-        self.batch[ticket] = lambda _: cost
-        return True
+class NaiveSDMD(NaiveDMD):
+    """Section 10, SDMD: DMD with g_s in place of grad f_s(x_t)."""
 
 
-class NaiveDMD(_DelayedMirrorDescent):
-    """Section 10, DMD: as SDMD with grad f_s(x_t), the map's value at the current point.
-
-    All maps of a round are evaluated at x_t, before its step.
-    """
-
-    def observe(self, ticket: int, gradient: GradientMap) -> bool:
-        """Take a gradient map."""
-        self._close(ticket)
-        self.batch[ticket] = gradient
-        return True
-
-
+@dataclass(kw_only=True)
 class NaiveFTDRL(Rival):
     """Section 10, FTDRL: x_{t+1} = argmin sum_{received} f_s(x) + |x - x_1|^2 / (2 eta).
 
-    An answer is (b_1, .., b_k, c) for f(y) = <b, y> + (c / 2) sum_i scale_i^2 y_i^2, where b is in
-    the chart, c belongs to the user's coordinates and ``scale`` is the chart's (1 unless given;
-    unequal entries only on the box, where the minimum splits by coordinates). Choice:
-    eta = R / (G sqrt(T + 2 d_tot)).
+    An answer is (b_1, .., b_k, c) for f(y) = <b, y> + (c / 2) |y|^2; c belongs to the user's
+    coordinates, so the chart's scale is 1. Choice: eta = R / (G sqrt(T + 2 d_tot)).
     """
 
-    def __init__(
-        self,
-        *,
-        domain: ChartSet,
-        lipschitz: float,
-        rounds: int,
-        total_delay: int,
-        scale: Array | None = None,
-        seed: int = 0,
-    ) -> None:
-        super().__init__(domain, seed)
-        self.eta = fixed_step(rounds, total_delay, outer_radius(domain), lipschitz)
-        self.scale = np.ones(domain.dim) if scale is None else scale
+    def start(self) -> None:
         self.answers: list[Array] = []
 
-    def predict(self) -> tuple[int, Array]:
-        """Play Pi_K((x_1 / eta - sum b) / (1 / eta + sum c))."""
-        slope = np.zeros(self.domain.dim)
-        bend = np.zeros(self.domain.dim)
-        for answer in self.answers:
-            slope = slope + answer[:-1]
-            bend = bend + answer[-1] * self.scale**2
-        peak = (self.domain.start / self.eta - slope) / (1.0 / self.eta + bend)
+    def before(self) -> None:
+        """Compute Pi_K((x_1 / eta - sum b) / (1 / eta + sum c))."""
+        eta = fixed_step(self.rounds, self.total_delay, outer_radius(self.domain), self.lipschitz)
+        sums = in_ticket_order(dict(enumerate(self.answers)), self.domain.dim + 1)
+        peak = (self.domain.start / eta - sums[:-1]) / (1.0 / eta + sums[-1])
         self.x = self.domain.project(peak)
-        return self._issue(), self.x.copy()
 
-    def observe(self, ticket: int, answer: Array) -> bool:
-        """Take the coefficients of f_s."""
-        self._close(ticket)
+    def learn(self, ticket: int, answer: Array) -> None:
         self.answers.append(answer)
-        return True
 
     def cancel(self, ticket: int) -> None:
-        """Take f_s = 0."""
         self.observe(ticket, np.zeros(self.domain.dim + 1))
 
 
@@ -818,113 +618,63 @@ class NaiveQiuEspositoZhang(Rival):
     x_{t+1} = Pi_K((sum x_s - (1 / lambda) sum g_s) / |o_t|), and x_1 while o_t is empty.
     """
 
-    def __init__(self, *, domain: ChartSet, curvature: float, seed: int = 0) -> None:
-        super().__init__(domain, seed)
-        self.curvature = curvature
+    def start(self) -> None:
         self.plays: list[Array] = []
         self.received: list[tuple[int, Array]] = []
 
-    def predict(self) -> tuple[int, Array]:
-        """Play the minimiser."""
+    def before(self) -> None:
         if self.received:
             total = np.zeros(self.domain.dim)
             for ticket, cost in self.received:
                 total = total + self.plays[ticket] - cost / self.curvature
             self.x = self.domain.project(total / len(self.received))
         self.plays.append(self.x)
-        return self._issue(), self.x.copy()
 
-    def observe(self, ticket: int, cost: Array) -> bool:
-        """Take g_s."""
-        self._close(ticket)
-        self.received.append((ticket, cost))
-        return True
-
-    def cancel(self, ticket: int) -> None:
-        """Take g_s = 0; its proximal term stays."""
-        self.observe(ticket, np.zeros(self.domain.dim))
+    def learn(self, ticket: int, answer: Array) -> None:
+        """Take g_s; the proximal term of a zero stays."""
+        self.received.append((ticket, answer))
 
 
 # --- 12: Bistritz et al. -------------------------------------------------------------------------
 
 
-def bistritz_tuning(
-    domain: ChartSet, magnitude: float, lipschitz: float, rounds: float, total_delay: float
-) -> tuple[float, float]:
-    """delta and eta of section 12.
+class NaiveBistritz(OfValues, ByRound):
+    """Section 12: play (1 - delta / r) y + delta u; y <- Pi_K(y - eta sum_{F_t} (k/delta) f_s u_s).
 
     delta / r = min{1, max(sqrt(kM/(Gr)) T^(-1/4), (kM d_tot/(Gr))^(1/3) T^(-2/3))},
     eta = D / sqrt(T (kM/delta)^2 + 2G (kM/delta) d_tot).
     """
-    k, r = domain.dim, domain.inner_radius
-    a = k * magnitude / (lipschitz * r)
-    learning = math.sqrt(a) * math.pow(rounds, -0.25)
-    delay = math.pow(a * total_delay, 1.0 / 3.0) * math.pow(rounds, -2.0 / 3.0)
-    delta = r * min(1.0, max(learning, delay))
-    size = k * magnitude / delta
-    eta = domain.diameter / math.sqrt(rounds * size**2 + 2.0 * lipschitz * size * total_delay)
-    return delta, eta
 
+    def start(self) -> None:
+        super().start()
+        self.tune(self.rounds, self.total_delay)
 
-class _Bistritz(Rival):
-    """Play (1 - delta / r) y + delta u; y <- Pi_K(y - eta sum_{F_t} (k / delta) f_s u_s)."""
+    def tune(self, rounds: float, total_delay: float) -> None:
+        """Choose delta and eta."""
+        k, r = self.domain.dim, self.domain.inner_radius
+        a = k * self.magnitude / (self.lipschitz * r)
+        learning = math.sqrt(a) * math.pow(rounds, -0.25)
+        delay = math.pow(a * total_delay, 1.0 / 3.0) * math.pow(rounds, -2.0 / 3.0)
+        self.delta = r * min(1.0, max(learning, delay))
+        size = k * self.magnitude / self.delta
+        late = 2.0 * self.lipschitz * size * total_delay
+        self.eta = self.domain.diameter / math.sqrt(rounds * size**2 + late)
 
-    def __init__(
-        self,
-        domain: ChartSet,
-        magnitude: float,
-        lipschitz: float,
-        seed: int,
-        tuning: tuple[float, float],
-    ) -> None:
-        super().__init__(domain, seed)
-        self.magnitude = magnitude
-        self.lipschitz = lipschitz
-        self.delta, self.eta = tuning
-        self.batch: dict[int, Array] = {}
+    def rate(self) -> float:
+        return self.eta
 
-    def predict(self) -> tuple[int, Array]:
-        """Finish the last round, then play around y."""
-        self._finish_round()
-        ticket = self._issue()
-        shrink = 1.0 - self.delta / self.domain.inner_radius
-        return ticket, shrink * self.x + self.delta * self.direction(ticket)
+    def project(self, v: Array) -> Array:
+        return self.domain.project(v)
 
-    def observe(self, ticket: int, value: float) -> bool:
+    def play(self, ticket: int) -> Array:
+        return self.shrink(self.delta) * self.x + self.delta * self.direction(ticket)
+
+    def learn(self, ticket: int, answer: Any) -> None:
         """Put the estimate into the batch."""
-        self._close(ticket)
-        self.batch[ticket] = one_point_estimate(value, self.delta, self.direction(ticket))
-        return True
-
-    def cancel(self, ticket: int) -> None:
-        """Forget the ticket."""
-        self._close(ticket)
-
-    def _finish_round(self) -> None:
-        if self.batch:
-            total = in_ticket_order(self.batch, self.domain.dim)
-            self.x = self.domain.project(self.x - self.eta * total)
-            self.batch = {}
+        self.batch[ticket] = one_point_estimate(answer, self.delta, self.direction(ticket))
 
 
-class NaiveBistritz(_Bistritz):
-    """Section 12 with T and d_tot known."""
-
-    def __init__(
-        self,
-        *,
-        domain: ChartSet,
-        magnitude: float,
-        lipschitz: float,
-        rounds: int,
-        total_delay: int,
-        seed: int = 0,
-    ) -> None:
-        tuning = bistritz_tuning(domain, magnitude, lipschitz, rounds, total_delay)
-        super().__init__(domain, magnitude, lipschitz, seed, tuning)
-
-
-class NaiveBistritzDoubling(_Bistritz):
+class NaiveBistritzDoubling(NaiveBistritz):
     """Section 12 with two-dimensional doubling: epoch (h, v) is tuned for T = 2^h, d_tot = 2^v.
 
     Each prediction finishes the last round, then counts one round and adds the open tickets of the
@@ -933,123 +683,97 @@ class NaiveBistritzDoubling(_Bistritz):
     answers to earlier tickets are thrown away. Starts with h = v = 0.
     """
 
-    def __init__(
-        self, *, domain: ChartSet, magnitude: float, lipschitz: float, seed: int = 0
-    ) -> None:
-        super().__init__(
-            domain, magnitude, lipschitz, seed, bistritz_tuning(domain, magnitude, lipschitz, 1, 1)
-        )
-        self.h = 0
-        self.v = 0
-        self.rounds = 0
-        self.waiting = 0
-        self.first = 0
+    h = v = counted = waiting = first = 0
 
-    def predict(self) -> tuple[int, Array]:
-        """Finish the round, restart if an epoch is over, play around y."""
-        self._finish_round()
-        self.rounds += 1
+    def start(self) -> None:
+        super().start()
+        self.tune(1, 1)
+
+    def before(self) -> None:
+        """Finish the round, and restart if an epoch is over."""
+        super().before()
+        self.counted += 1
         self.waiting += len(self.pending(self.first))
-        if self.rounds > 2**self.h or self.waiting > 2**self.v:
-            while self.rounds > 2**self.h:
+        if self.counted > 2**self.h or self.waiting > 2**self.v:
+            while self.counted > 2**self.h:
                 self.h += 1
             while self.waiting > 2**self.v:
                 self.v += 1
             self.x = self.domain.start
-            self.rounds, self.waiting, self.first = 1, 0, self.issued()
-            self.delta, self.eta = bistritz_tuning(
-                self.domain, self.magnitude, self.lipschitz, 2.0**self.h, 2.0**self.v
-            )
-        return super().predict()
+            self.counted, self.waiting, self.first = 1, 0, self.issued()
+            self.tune(2.0**self.h, 2.0**self.v)
 
-    def observe(self, ticket: int, value: float) -> bool:
+    def observe(self, ticket: int, answer: Any) -> bool:
         """Put the estimate into the batch unless its epoch is over."""
-        if ticket < self.first:
-            self._close(ticket)
-            return False
-        return super().observe(ticket, value)
+        if ticket >= self.first:
+            return super().observe(ticket, answer)
+        self.events.append(("close", ticket))
+        return False
 
 
 # --- 13: D-FTBL ----------------------------------------------------------------------------------
 
 
-def block_length(dim: int, magnitude: float, lipschitz: float, delta: float, rounds: int) -> int:
-    """K_len = ceil((kM / (G delta))^2) within 1 .. T.
-
-    A part in 1e9 is taken off before rounding up, so that float noise adds no round.
-    """
-    wanted = (dim * magnitude / (lipschitz * delta)) ** 2
-    return min(rounds, max(1, math.ceil(wanted * (1.0 - 1e-9))))
-
-
-class _BlockLearner(Rival, abc.ABC):
+class _BlockLearner(OfValues, abc.ABC):
     """Blocks of K_len rounds: play y_m + delta u_t, and move y when a block ends.
 
     y lives in (1 - delta / r) K. Ghat is the sum of (k / delta) f_s u_s over all values received.
     """
 
-    def __init__(self, domain: ChartSet, delta: float, length: int, seed: int) -> None:
-        super().__init__(domain, seed)
-        self.delta = delta
-        self.length = length
+    def start(self) -> None:
+        """Choose delta and K_len = ceil((kM / (G delta))^2) within 1 .. T.
+
+        A part in 1e9 is taken off before rounding up, so that float noise adds no round.
+        """
+        k, r = self.domain.dim, self.domain.inner_radius
+        self.delta = r * min(1.0, self.ratio(k * self.magnitude / (self.lipschitz * r)))
+        wanted = (k * self.magnitude / (self.lipschitz * self.delta)) ** 2
+        self.length = min(self.rounds, max(1, math.ceil(wanted * (1.0 - 1e-9))))
         self.received: dict[int, float] = {}
         self.centres = [self.x]  # y_1, y_2, ..
+
+    @abc.abstractmethod
+    def ratio(self, a: float) -> float:
+        """delta / r, unless that is above 1; a = k M / (G r)."""
 
     @abc.abstractmethod
     def target(self, total: Array) -> Array:
         """Point whose projection is the next y; ``total`` is Ghat."""
 
-    def predict(self) -> tuple[int, Array]:
-        """End a block if it is full, then play around y."""
+    def before(self) -> None:
+        """End a block if it is full."""
         issued = self.issued()
         if issued > 0 and issued % self.length == 0:
             total = np.zeros(self.domain.dim)
             for s, value in self.received.items():
                 total = total + one_point_estimate(value, self.delta, self.direction(s))
-            shrink = 1.0 - self.delta / self.domain.inner_radius
-            self.x = project_shrunk(self.domain, shrink, self.target(total))
+            self.x = self.project(self.target(total))
             self.centres.append(self.x)
-        ticket = self._issue()
-        return ticket, self.x + self.delta * self.direction(ticket)
 
-    def observe(self, ticket: int, value: float) -> bool:
+    def play(self, ticket: int) -> Array:
+        """Play around y."""
+        return self.around(ticket)
+
+    def learn(self, ticket: int, answer: float) -> None:
         """Take f_s."""
-        self._close(ticket)
-        self.received[ticket] = value
-        return True
-
-    def cancel(self, ticket: int) -> None:
-        """Forget the ticket."""
-        self._close(ticket)
+        self.received[ticket] = answer
 
 
+@dataclass(kw_only=True)
 class NaiveDFTBL(_BlockLearner):
     """Section 13 (Wan, Yao, Song, Zhang 2024), convex: y = Pi(-Ghat / alpha) on (1 - delta/r) K.
 
     delta = r min(1, sqrt(nu k) T^(-1/4)), alpha = (2G / R) sqrt(T (d_max + 2 K_len)).
     """
 
-    def __init__(
-        self,
-        *,
-        domain: ChartSet,
-        magnitude: float,
-        lipschitz: float,
-        rounds: int,
-        max_delay: int,
-        seed: int = 0,
-    ) -> None:
-        k, r = domain.dim, domain.inner_radius
-        nu = magnitude / (lipschitz * r)
-        delta = r * min(1.0, math.sqrt(nu * k) * math.pow(rounds, -0.25))
-        length = block_length(k, magnitude, lipschitz, delta, rounds)
-        super().__init__(domain, delta, length, seed)
-        spread = math.sqrt(rounds * (max_delay + 2 * length))
-        self.alpha = (2.0 * lipschitz / outer_radius(domain)) * spread
+    max_delay: int
+
+    def ratio(self, a: float) -> float:
+        return math.sqrt(a) * math.pow(self.rounds, -0.25)
 
     def target(self, total: Array) -> Array:
-        """-Ghat / alpha."""
-        return -total / self.alpha
+        spread = math.sqrt(self.rounds * (self.max_delay + 2 * self.length))
+        return -total / ((2.0 * self.lipschitz / outer_radius(self.domain)) * spread)
 
 
 class NaiveDFTBLStronglyConvex(_BlockLearner):
@@ -1058,23 +782,8 @@ class NaiveDFTBLStronglyConvex(_BlockLearner):
     delta = r min(1, ((nu k)^2 ln(e T) / T)^(1/3)).
     """
 
-    def __init__(
-        self,
-        *,
-        domain: ChartSet,
-        magnitude: float,
-        lipschitz: float,
-        curvature: float,
-        rounds: int,
-        seed: int = 0,
-    ) -> None:
-        k, r = domain.dim, domain.inner_radius
-        nu = magnitude / (lipschitz * r)
-        inside = (nu * k) ** 2 * math.log(math.e * rounds) / rounds
-        delta = r * min(1.0, math.pow(inside, 1.0 / 3.0))
-        length = block_length(k, magnitude, lipschitz, delta, rounds)
-        super().__init__(domain, delta, length, seed)
-        self.curvature = curvature
+    def ratio(self, a: float) -> float:
+        return math.pow(a**2 * math.log(math.e * self.rounds) / self.rounds, 1.0 / 3.0)
 
     def target(self, total: Array) -> Array:
         """Mean of the centres so far, moved against Ghat."""
@@ -1089,109 +798,67 @@ class NaiveDFTBLStronglyConvex(_BlockLearner):
 class NaiveZinkevich(ByArrival):
     """Section 14 (Zinkevich 2003): eta_n = D / (G sqrt n), n counts arrivals."""
 
-    def __init__(self, *, domain: ChartSet, lipschitz: float, seed: int = 0) -> None:
-        super().__init__(domain, seed)
-        self.lipschitz = lipschitz
-
     def rate(self, ticket: int) -> float:
-        """eta_n."""
         return self.domain.diameter / (self.lipschitz * math.sqrt(len(self.costs)))
 
 
 class NaiveHazanAgarwalKale(ByArrival):
     """Section 14 (Hazan, Agarwal, Kale 2007): eta_n = 1 / (lambda n), n counts arrivals."""
 
-    def __init__(self, *, domain: ChartSet, curvature: float, seed: int = 0) -> None:
-        super().__init__(domain, seed)
-        self.curvature = curvature
-
     def rate(self, ticket: int) -> float:
-        """eta_n."""
         return 1.0 / (self.curvature * len(self.costs))
 
 
 class NaiveAdaGrad(ByArrival):
-    """Norm version of AdaGrad: eta_n = scale (D / sqrt 2) / sqrt(sum_{m <= n} |c_m|^2).
+    """Norm version of AdaGrad: eta_n = (D / sqrt 2) / sqrt(sum_{m <= n} |c_m|^2).
 
     Choice: no step while the sum is zero.
     """
 
-    def __init__(self, *, domain: ChartSet, scale: float = 1.0, seed: int = 0) -> None:
-        super().__init__(domain, seed)
-        self.scale = scale
-
     def rate(self, ticket: int) -> float:
         """eta_n, zero while every cost was zero."""
         total = math.fsum(float(cost @ cost) for cost in self.costs)
-        if total == 0.0:
-            return 0.0
-        return self.scale * (self.domain.diameter / math.sqrt(2.0)) / math.sqrt(total)
+        return (self.domain.diameter / math.sqrt(2.0)) / math.sqrt(total) if total else 0.0
 
 
-class NaiveFlaxman(Rival):
+class NaiveFlaxman(OfValues):
     """Section 14 (Flaxman, Kalai, McMahan 2005), the tuning for G-Lipschitz losses.
 
     Play y + delta u; on each value y <- Pi(y - (R / (M sqrt T)) f u) on (1 - delta / r) K with
     delta = T^(-1/4) sqrt(R k M r / (3 (G r + M))), at most r.
     """
 
-    def __init__(
-        self, *, domain: ChartSet, magnitude: float, lipschitz: float, rounds: int, seed: int = 0
-    ) -> None:
-        super().__init__(domain, seed)
-        k, r, outer = domain.dim, domain.inner_radius, outer_radius(domain)
-        inside = outer * k * magnitude * r / (3.0 * (lipschitz * r + magnitude))
-        self.delta = min(r, math.pow(rounds, -0.25) * math.sqrt(inside))
-        self.step = outer / (magnitude * math.sqrt(rounds))
+    def start(self) -> None:
+        k, r, outer = self.domain.dim, self.domain.inner_radius, outer_radius(self.domain)
+        inside = outer * k * self.magnitude * r / (3.0 * (self.lipschitz * r + self.magnitude))
+        self.delta = min(r, math.pow(self.rounds, -0.25) * math.sqrt(inside))
+        self.step = outer / (self.magnitude * math.sqrt(self.rounds))
 
-    def predict(self) -> tuple[int, Array]:
-        """Play around y."""
-        ticket = self._issue()
-        return ticket, self.x + self.delta * self.direction(ticket)
+    def play(self, ticket: int) -> Array:
+        return self.around(ticket)
 
-    def observe(self, ticket: int, value: float) -> bool:
-        """Step against f u."""
-        self._close(ticket)
-        shrink = 1.0 - self.delta / self.domain.inner_radius
-        moved = self.x - self.step * value * self.direction(ticket)
-        self.x = project_shrunk(self.domain, shrink, moved)
-        return True
-
-    def cancel(self, ticket: int) -> None:
-        """Forget the ticket."""
-        self._close(ticket)
+    def learn(self, ticket: int, answer: float) -> None:
+        self.x = self.project(self.x - self.step * answer * self.direction(ticket))
 
 
-class _TwoPoint(Rival, abc.ABC):
+class _TwoPoint(OfValues, abc.ABC):
     """Rows y + delta u and y - delta u; on each pair of values one step on (1 - delta / r) K."""
 
-    def __init__(self, domain: ChartSet, delta: float, seed: int) -> None:
-        super().__init__(domain, seed)
-        self.delta = delta
-        self.arrivals = 0
+    arrivals = 0
 
     @abc.abstractmethod
     def rate(self) -> float:
         """eta_n; ``arrivals`` is n."""
 
-    def predict(self) -> tuple[int, Array]:
+    def play(self, ticket: int) -> Array:
         """Play two points."""
-        ticket = self._issue()
-        move = self.delta * self.direction(ticket)
-        return ticket, np.array([self.x + move, self.x - move])
+        return self.pair(ticket)
 
-    def observe(self, ticket: int, values: tuple[float, float]) -> bool:
+    def learn(self, ticket: int, answer: tuple[float, float]) -> None:
         """Step against the estimate."""
-        self._close(ticket)
         self.arrivals += 1
-        estimate = two_point_estimate(values, self.delta, self.direction(ticket))
-        shrink = 1.0 - self.delta / self.domain.inner_radius
-        self.x = project_shrunk(self.domain, shrink, self.x - self.rate() * estimate)
-        return True
-
-    def cancel(self, ticket: int) -> None:
-        """Forget the ticket."""
-        self._close(ticket)
+        estimate = two_point_estimate(answer, self.delta, self.direction(ticket))
+        self.x = self.project(self.x - self.rate() * estimate)
 
 
 class NaiveAgarwalDekelXiao(_TwoPoint):
@@ -1200,22 +867,11 @@ class NaiveAgarwalDekelXiao(_TwoPoint):
     Choices: delta = min(r, ln(e T) / T), since ln T is zero at T = 1; G is for the bound only.
     """
 
-    def __init__(
-        self,
-        *,
-        domain: ChartSet,
-        lipschitz: float,
-        rounds: int,
-        curvature: float = 0.0,
-        seed: int = 0,
-    ) -> None:
-        delta = min(domain.inner_radius, math.log(math.e * rounds) / rounds)
-        super().__init__(domain, delta, seed)
-        self.rounds = rounds
-        self.curvature = curvature
+    def start(self) -> None:
+        wanted = math.log(math.e * self.rounds) / self.rounds
+        self.delta = min(self.domain.inner_radius, wanted)
 
     def rate(self) -> float:
-        """eta_n."""
         if self.curvature > 0.0:
             return 1.0 / (self.curvature * self.arrivals)
         return 1.0 / math.sqrt(self.rounds)
@@ -1227,42 +883,36 @@ class NaiveShamir(_TwoPoint):
     Choice: delta = r min(1, sqrt(k / T)), which meets the condition delta <= R sqrt(k / T).
     """
 
-    def __init__(self, *, domain: ChartSet, lipschitz: float, rounds: int, seed: int = 0) -> None:
-        k = domain.dim
-        super().__init__(domain, domain.inner_radius * min(1.0, math.sqrt(k / rounds)), seed)
-        self.eta = outer_radius(domain) / (lipschitz * math.sqrt(k * rounds))
+    def start(self) -> None:
+        self.delta = self.domain.inner_radius * min(1.0, math.sqrt(self.domain.dim / self.rounds))
 
     def rate(self) -> float:
-        """eta."""
-        return self.eta
+        spread = math.sqrt(self.domain.dim * self.rounds)
+        return outer_radius(self.domain) / (self.lipschitz * spread)
 
 
 # --- 16: asynchronous stochastic gradients, and dynamic regret -----------------------------------
 
 
+@dataclass(kw_only=True)
 class NaiveDelayAdaptiveSGD(ByArrival):
     """Section 16.1: step M / max(M, tau), tau = d*_n, the arrivals since the prediction."""
 
-    def __init__(self, *, domain: ChartSet, step: float, workers: int, seed: int = 0) -> None:
-        super().__init__(domain, seed)
-        self.step = step
-        self.workers = workers
+    step: float
+    workers: int
 
     def rate(self, ticket: int) -> float:
-        """eta_n."""
         return self.step * self.workers / max(self.workers, self.dual_delay(ticket))
 
 
+@dataclass(kw_only=True)
 class NaiveAdaDelay(ByArrival):
     """Section 16.3: x <- Pi_K(x - g / (L + c sqrt(n + tau))), tau = d*_n, n counts this arrival."""
 
-    def __init__(self, *, domain: ChartSet, smoothness: float, scale: float, seed: int = 0) -> None:
-        super().__init__(domain, seed)
-        self.smoothness = smoothness
-        self.scale = scale
+    smoothness: float
+    scale: float
 
     def rate(self, ticket: int) -> float:
-        """eta_n."""
         late = len(self.costs) + self.dual_delay(ticket)
         return 1.0 / (self.smoothness + self.scale * math.sqrt(late))
 
@@ -1270,28 +920,11 @@ class NaiveAdaDelay(ByArrival):
 class NaiveDelayedOGD(ByArrival):
     """Section 16.4, DOGD: each arrival x <- Pi_K(x - eta g), eta = D / (G sqrt(T + 2 d_tot))."""
 
-    def __init__(
-        self, *, domain: ChartSet, lipschitz: float, rounds: int, total_delay: int, seed: int = 0
-    ) -> None:
-        super().__init__(domain, seed)
-        self.eta = fixed_step(rounds, total_delay, domain.diameter, lipschitz)
-
     def rate(self, ticket: int) -> float:
-        """eta."""
-        return self.eta
+        return fixed_step(self.rounds, self.total_delay, self.domain.diameter, self.lipschitz)
 
 
-def mild_beta(rounds: int, max_delay: int | None, total_delay: int | None, in_order: bool) -> int:
-    """beta = T + d_tot if answers come in order, else T (d_max + 1)."""
-    if in_order:
-        if total_delay is None:
-            raise ValueError("in_order needs total_delay")
-        return rounds + total_delay
-    if max_delay is None:
-        raise ValueError("max_delay is missing")
-    return rounds * (max_delay + 1)
-
-
+@dataclass(kw_only=True)
 class NaiveMildOGD(Rival):
     """Section 16.4, Mild-OGD: experts x^i with eta_i = 2^(i-1) D / (G sqrt beta), play sum w_i x^i.
 
@@ -1301,27 +934,21 @@ class NaiveMildOGD(Rival):
     T + d_tot if ``in_order``; answers out of order are never refused.
     """
 
-    def __init__(
-        self,
-        *,
-        domain: ChartSet,
-        lipschitz: float,
-        rounds: int,
-        max_delay: int | None = None,
-        total_delay: int | None = None,
-        in_order: bool = False,
-        seed: int = 0,
-    ) -> None:
-        super().__init__(domain, seed)
-        beta = mild_beta(rounds, max_delay, total_delay, in_order)
+    max_delay: int = 0
+    in_order: bool = False
+
+    def start(self) -> None:
+        """Choose the experts and their steps."""
+        late = self.rounds * (self.max_delay + 1)
+        beta = self.rounds + self.total_delay if self.in_order else late
         half = 0
-        while 4**half < rounds + 1:
+        while 4**half < self.rounds + 1:
             half += 1
         self.numbers = range(1, half + 2)
-        unit = domain.diameter / (lipschitz * math.sqrt(beta))
+        unit = self.domain.diameter / (self.lipschitz * math.sqrt(beta))
         self.etas = [2.0 ** (i - 1) * unit for i in self.numbers]
-        self.alpha = 1.0 / (lipschitz * domain.diameter * math.sqrt(beta))
-        self.experts = [domain.start for _ in self.numbers]
+        self.alpha = 1.0 / (self.lipschitz * self.domain.diameter * math.sqrt(beta))
+        self.experts = [self.domain.start for _ in self.numbers]
         self.plays: list[tuple[Array, list[Array]]] = []
         self.losses: list[list[float]] = [[] for _ in self.numbers]
 
@@ -1333,66 +960,35 @@ class NaiveMildOGD(Rival):
         raw = prior * np.exp(-self.alpha * (totals - totals.min()))
         return np.asarray(raw / raw.sum(), dtype=np.float64)
 
-    def predict(self) -> tuple[int, Array]:
-        """Play the weighted mean and keep every expert's point."""
+    def before(self) -> None:
+        """Compute the weighted mean, and keep every expert's point."""
         self.x = np.zeros(self.domain.dim)
         for weight, expert in zip(self.weights(), self.experts, strict=True):
             self.x = self.x + weight * expert
         self.plays.append((self.x, list(self.experts)))
-        return self._issue(), self.x.copy()
 
-    def observe(self, ticket: int, cost: Array) -> bool:
+    def learn(self, ticket: int, answer: Array) -> None:
         """Charge the experts for their points of that round, then let them step."""
-        self._close(ticket)
         played, points = self.plays[ticket]
         for i, point in enumerate(points):
-            self.losses[i].append(float(cost @ (point - played)))
-            self.experts[i] = self.domain.project(self.experts[i] - self.etas[i] * cost)
-        return True
-
-    def cancel(self, ticket: int) -> None:
-        """Observe a zero gradient."""
-        self.observe(ticket, np.zeros(self.domain.dim))
+            self.losses[i].append(float(answer @ (point - played)))
+            self.experts[i] = self.domain.project(self.experts[i] - self.etas[i] * answer)
 
 
 # --- Bounds, where the survey gives constants ----------------------------------------------------
 
 
-def bound_weinberger_ordentlich(
-    rounds: int, delay: int, diameter: float, lipschitz: float
-) -> float:
-    """Section 1 over OGD: 1.5 G D sqrt((d + 1) T)."""
-    return 1.5 * lipschitz * diameter * math.sqrt((delay + 1) * rounds)
+def bound_over_ogd(rounds: int, copies: int, diameter: float, lipschitz: float) -> float:
+    """Sections 1 and 2 over OGD: 1.5 G D sqrt(n T), n = d + 1 or sigma_max + 1 copies."""
+    return 1.5 * lipschitz * diameter * math.sqrt(rounds * copies)
 
 
-def bound_bold(rounds: int, max_backlog: int, diameter: float, lipschitz: float) -> float:
-    """Section 2 over OGD: 1.5 G D sqrt(T (sigma_max + 1))."""
-    return 1.5 * lipschitz * diameter * math.sqrt(rounds * (max_backlog + 1))
+def bound_fixed_step(rounds: int, total_delay: int, width: float, lipschitz: float) -> float:
+    """Sections 3, 6, 10 and 16.4, tuned: G W sqrt(T + 2 d_tot).
 
-
-def bound_fixed_step(
-    rounds: int, total_delay: int, diameter: float, lipschitz: float, eta: float
-) -> float:
-    """Sections 3 and 6, any fixed step: D^2 / (2 eta) + eta G^2 (T / 2 + d_tot)."""
-    return diameter**2 / (2.0 * eta) + eta * lipschitz**2 * (rounds / 2.0 + total_delay)
-
-
-def bound_solid(rounds: int, total_delay: int, diameter: float, lipschitz: float) -> float:
-    """Section 3, tuned: G D sqrt(T + 2 d_tot). For the delayed OGD of section 16.4 too."""
-    return lipschitz * diameter * math.sqrt(rounds + 2 * total_delay)
-
-
-def bound_solid_data(
-    norms: Sequence[float], dual_delays: Sequence[int], diameter: float, eta: float
-) -> float:
-    """Section 3: D^2 / (2 eta) + (eta / 2) sum Gb_n, from the norms in arrival order.
-
-    Gb_n = |g_n|^2 + 2 |g_n| sum_{m = n - d*_n}^{n - 1} |g_m|.
+    W is D, or the D_psi of a mirror, or R for FTDRL by the argument of sections 6b and 8.
     """
-    total = 0.0
-    for n, (norm, lag) in enumerate(zip(norms, dual_delays, strict=True)):
-        total += norm**2 + 2.0 * norm * math.fsum(norms[n - lag : n])
-    return diameter**2 / (2.0 * eta) + 0.5 * eta * total
+    return lipschitz * width * math.sqrt(rounds + 2 * total_delay)
 
 
 def bound_langford_smola_zinkevich(
@@ -1417,58 +1013,9 @@ def bound_langford_smola_zinkevich(
     )
 
 
-def bound_quanrud_khashabi(
-    rounds: int, total_delay: int, diameter: float, lipschitz: float
-) -> float:
-    """Section 6, tuned: G D sqrt(T + 2 d_tot)."""
-    return lipschitz * diameter * math.sqrt(rounds + 2 * total_delay)
-
-
-def bound_quanrud_khashabi_doubling(
-    rounds: int, total_delay: int, diameter: float, lipschitz: float
-) -> float:
-    """Section 6, doubling: 8 G D sqrt(T + 2 d_tot)."""
-    return 8.0 * bound_quanrud_khashabi(rounds, total_delay, diameter, lipschitz)
-
-
-def bound_delayed_dual_averaging(
-    rounds: int, total_delay: int, outer: float, lipschitz: float
-) -> float:
-    """Section 6b: 2 G R sqrt(T / 2 + d_tot)."""
-    return 2.0 * lipschitz * outer * math.sqrt(rounds / 2.0 + total_delay)
-
-
 def bound_dogd_sc(rounds: int, max_backlog: int, lipschitz: float, curvature: float) -> float:
     """Section 9: (3 G^2 / lambda) (sigma_max + 1) ln(e T)."""
     return 3.0 * lipschitz**2 / curvature * (max_backlog + 1) * math.log(math.e * rounds)
-
-
-def bound_sdmd(rounds: int, total_delay: int, diameter: float, lipschitz: float) -> float:
-    """Section 10, convex, with D the D_psi of the mirror: G D sqrt(T + 2 d_tot). For DMD too."""
-    return lipschitz * diameter * math.sqrt(rounds + 2 * total_delay)
-
-
-def bound_ftdrl(rounds: int, total_delay: int, outer: float, lipschitz: float) -> float:
-    """Section 10 by the argument of sections 6b and 8: G R sqrt(T + 2 d_tot)."""
-    return lipschitz * outer * math.sqrt(rounds + 2 * total_delay)
-
-
-def bound_zinkevich(rounds: int, diameter: float, lipschitz: float) -> float:
-    """Section 14, without delay: 1.5 G D sqrt T."""
-    return 1.5 * lipschitz * diameter * math.sqrt(rounds)
-
-
-def bound_hazan_agarwal_kale(rounds: int, lipschitz: float, curvature: float) -> float:
-    """Section 14, without delay: (G^2 / (2 lambda)) (1 + ln T)."""
-    return lipschitz**2 / (2.0 * curvature) * (1.0 + math.log(rounds))
-
-
-def bound_ada_grad(norms: Sequence[float], diameter: float, scale: float = 1.0) -> float:
-    """Without delay: D (1 / scale + scale) sqrt(sum |g|^2 / 2), i.e. sqrt 2 D sqrt(sum |g|^2) at 1.
-
-    From D^2 / (2 eta_T) + (1/2) sum eta_n |g_n|^2.
-    """
-    return diameter * (1.0 / scale + scale) * math.sqrt(math.fsum(g**2 for g in norms) / 2.0)
 
 
 def bound_flaxman(

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 from scipy.optimize import brentq
@@ -27,7 +27,6 @@ from naive import (
     ChartSet,
     EntropyOMD,
     Geometry,
-    dual_norm,
     philox4x32,
     project_entropy,
 )
@@ -42,24 +41,8 @@ LAST_BIT = 4.0 * float(np.finfo(np.float64).eps)  # the least that brentq takes
 # --- The two events ------------------------------------------------------------------------------
 
 
-class NaiveRival(Protocol):
-    """What every method below can do."""
-
-    def predict(self) -> tuple[int, Array]:
-        """Issue the next ticket and its point."""
-        ...
-
-    def observe(self, ticket: int, answer: Answer) -> bool:
-        """Take the answer to a ticket; False if the method has given up on it."""
-        ...
-
-    def cancel(self, ticket: int) -> None:
-        """No answer to this ticket will come."""
-        ...
-
-
 def run_rounds(
-    learner: NaiveRival, delays: Sequence[int], answer: Callable[[int, Array], Answer]
+    learner: Any, delays: Sequence[int], answer: Callable[[int, Array], Answer]
 ) -> list[Array]:
     """Play one round per delay; the answer to round s comes at the end of round s + d_s.
 
@@ -103,28 +86,18 @@ class Tickets:
         self.plays.append(play.copy())
         return ticket, play.copy()
 
-    def close(self, ticket: int) -> None:
-        """Mark a ticket as closed; refuse one that is unknown or closed already."""
-        if not 0 <= ticket < len(self.closed):
-            raise KeyError(ticket)
-        if self.closed[ticket]:
-            raise ValueError(f"ticket {ticket} is closed")
+    def observe(self, ticket: int, answer: Answer) -> bool:
+        """Close a ticket with its answer."""
         self.closed[ticket] = True
+        self.learn(ticket, answer)
+        return True
 
+    def learn(self, ticket: int, answer: Any) -> None:
+        """Take an answer."""
 
-def vector(answer: Answer, dim: int) -> Array:
-    """The answer as a cost vector of the right length."""
-    cost = np.asarray(answer, dtype=np.float64)
-    if cost.shape != (dim,):
-        raise TypeError("a cost vector is expected")
-    return cost
-
-
-def number(answer: Answer) -> float:
-    """The answer as one loss."""
-    if isinstance(answer, np.ndarray):
-        raise TypeError("one value is expected")
-    return float(answer)
+    def cancel(self, ticket: int) -> None:
+        """Close a ticket without one."""
+        self.closed[ticket] = True
 
 
 def total(vectors: Sequence[Array], dim: int) -> Array:
@@ -150,7 +123,6 @@ class Hinted(Tickets):
         super().__init__(dim, seed)
         self.hint = hint
         self.last = np.zeros(dim)
-        self.hints: list[Array] = []  # per ticket, as used in its play
 
     def current_hint(self) -> Array:
         """Return h for a play that would be made now."""
@@ -183,23 +155,15 @@ class NaiveODFTRL(Hinted):
     def predict(self) -> tuple[int, Array]:
         """Solve for the play with the hint of this moment."""
         h = self.current_hint()
-        self.hints.append(h)
         v = (total(self.received, self.dim) + h) / self.strength
         if self.mirror == "euclidean":
             return self.issue(self.domain.project(self.domain.start - v))
         return self.issue(project_entropy(np.exp(-(v - v.min())), self.domain.floor))
 
-    def observe(self, ticket: int, answer: Answer) -> bool:
+    def learn(self, ticket: int, answer: Array) -> None:
         """Add the cost to the sum."""
-        cost = vector(answer, self.dim)
-        self.close(ticket)
-        self.received.append(cost)
-        self.last = cost
-        return True
-
-    def cancel(self, ticket: int) -> None:
-        """Close the ticket."""
-        self.close(ticket)
+        self.received.append(answer)
+        self.last = answer
 
 
 class NaiveDOOMD(Hinted):
@@ -239,21 +203,16 @@ class NaiveDOOMD(Hinted):
         if not self.closed_since:
             self.step(np.zeros(self.dim))
         self.closed_since = False
-        self.hints.append(self.old_hint)
         return self.issue(self.w)
 
-    def observe(self, ticket: int, answer: Answer) -> bool:
-        """One step with the cost."""
-        cost = vector(answer, self.dim)
-        self.close(ticket)
-        self.last = cost
-        self.step(cost)
+    def learn(self, ticket: int, answer: Array) -> None:
+        self.last = answer
+        self.step(answer)
         self.closed_since = True
-        return True
 
     def cancel(self, ticket: int) -> None:
         """One step with a zero cost."""
-        self.close(ticket)
+        super().cancel(ticket)
         self.step(np.zeros(self.dim))
         self.closed_since = True
 
@@ -283,32 +242,20 @@ class NaiveDORM(Hinted):
         super().__init__(arms, hint, seed)
         self.power = power
         self.regrets: list[Array] = []  # in order of arrival
-        self.order: list[int] = []  # the tickets they belong to
-        self.seen: list[int] = []  # per ticket: how many regrets its play had seen
 
     def predict(self) -> tuple[int, Array]:
         """Match the regrets received so far."""
         h = self.current_hint()
-        self.hints.append(h)
-        self.seen.append(len(self.regrets))
         positive = np.maximum(0.0, total(self.regrets, self.dim) + h)
         largest = float(positive.max())
         if largest > 0.0:
             positive = (positive / largest) ** (self.power - 1.0)
         return self.issue(normalised(positive))
 
-    def observe(self, ticket: int, answer: Answer) -> bool:
-        """Add the regret of the ticket's own play to the sum."""
-        cost = vector(answer, self.dim)
-        self.close(ticket)
-        self.last = instantaneous_regret(cost, self.plays[ticket])
+    def learn(self, ticket: int, answer: Array) -> None:
+        """Add the regret of the ticket's own play to the sum; a zero cost leaves none."""
+        self.last = instantaneous_regret(answer, self.plays[ticket])
         self.regrets.append(self.last)
-        self.order.append(ticket)
-        return True
-
-    def cancel(self, ticket: int) -> None:
-        """Close the ticket: a zero cost leaves no regret."""
-        self.close(ticket)
 
 
 class NaiveDORMPlus(Hinted):
@@ -323,9 +270,6 @@ class NaiveDORMPlus(Hinted):
         self.p = np.zeros(arms)
         self.old_hint = np.zeros(arms)
         self.closed_since = True
-        self.regrets: list[Array] = []  # in order of arrival
-        self.order: list[int] = []  # the tickets they belong to
-        self.seen: list[int] = []  # per ticket: how many regrets its play had seen
 
     def step(self, regret: Array) -> None:
         """One truncated step with the change of the hint."""
@@ -338,24 +282,16 @@ class NaiveDORMPlus(Hinted):
         if not self.closed_since:
             self.step(np.zeros(self.dim))
         self.closed_since = False
-        self.hints.append(self.old_hint)
-        self.seen.append(len(self.regrets))
         return self.issue(normalised(self.p))
 
-    def observe(self, ticket: int, answer: Answer) -> bool:
+    def learn(self, ticket: int, answer: Array) -> None:
         """One step with the regret of the ticket's own play."""
-        cost = vector(answer, self.dim)
-        self.close(ticket)
-        self.last = instantaneous_regret(cost, self.plays[ticket])
-        self.regrets.append(self.last)
-        self.order.append(ticket)
+        self.last = instantaneous_regret(answer, self.plays[ticket])
         self.step(self.last)
         self.closed_since = True
-        return True
 
     def cancel(self, ticket: int) -> None:
-        """One step without regret."""
-        self.close(ticket)
+        super().cancel(ticket)
         self.step(np.zeros(self.dim))
         self.closed_since = True
 
@@ -423,20 +359,13 @@ class SelfTuned(Tickets):
         theta = total(list(self.costs.values()), self.dim)
         return self.issue(softmin(theta, self.strength))
 
-    def observe(self, ticket: int, answer: Answer) -> bool:
-        """Keep the cost, and learn from all that are next in line."""
-        cost = vector(answer, self.dim)
-        self.close(ticket)
-        self.costs[ticket] = cost
-        self.use_those_in_line()
-        return True
-
     def cancel(self, ticket: int) -> None:
-        """Keep a zero cost, and learn from all that are next in line."""
+        """Keep a zero cost."""
         self.observe(ticket, np.zeros(self.dim))
 
-    def use_those_in_line(self) -> None:
-        """Learn from closed tickets in order up to the first that is open."""
+    def learn(self, ticket: int, answer: Array) -> None:
+        """Keep the cost, and learn from closed tickets in order up to the first that is open."""
+        self.costs[ticket] = answer
         while self.used in self.costs:
             self.used += 1
             self.strength = self.new_strength(self.used - 1)
@@ -511,7 +440,6 @@ class NaiveDUB(SelfTuned):
         return sum(self.widths[j] for j in range(self.turns[ticket], ticket))
 
     def new_strength(self, ticket: int) -> float:
-        """Lambda from the complete lists."""
         own = float(np.abs(self.costs[ticket]).max())
         error = float(np.abs(self.pending_sum(ticket)).max())
         self.widths.append(2.0 * min(own, error))
@@ -574,19 +502,12 @@ class Arms(Tickets):
         """Draw the arm of a ticket; tests that follow every draw put their own in its place."""
         return draw(probabilities, uniform_number(self.seed, ticket))
 
-    def observe(self, ticket: int, answer: Answer) -> bool:
+    def learn(self, ticket: int, answer: float) -> None:
         """Add the estimate of the loss vector of that round."""
-        value = number(answer)
-        self.close(ticket)
         arm = self.drawn[ticket]
         estimate = np.zeros(self.dim)
-        estimate[arm] = value / self.distributions[ticket][arm]
+        estimate[arm] = answer / self.distributions[ticket][arm]
         self.estimates.append(estimate)
-        return True
-
-    def cancel(self, ticket: int) -> None:
-        """Forget the ticket."""
-        self.close(ticket)
 
 
 def exp3_rate(arms: int, rounds: int, total_delay: float) -> float:
@@ -631,7 +552,7 @@ class NaiveSkippingExp3(Arms):
         """Use the value, or drop it if it comes too late."""
         if ticket not in self.given_up:
             return super().observe(ticket, answer)
-        self.close(ticket)
+        self.cancel(ticket)
         return False
 
 
@@ -707,7 +628,6 @@ class NaiveZimmertSeldin(Arms):
         self.dropped: set[int] = set()  # tickets no longer counted
 
     def distribution(self, ticket: int) -> Array:
-        """Count, tune, and solve."""
         counted = [s for s in self.open_tickets() if s not in self.dropped]
         self.counts.append(len(counted))
         factor = 1.0 if self.skipping else 2.0
@@ -743,109 +663,6 @@ class NaiveMasoudianZimmertSeldin(Arms):
 # --- Bounds --------------------------------------------------------------------------------------
 # Those with observed quantities hold for every run; those for arms hold for the expectation over
 # the draws, for losses in [0, 1] and delays that do not depend on the draws.
-
-
-def hint_errors(learner: NaiveODFTRL | NaiveDOOMD, costs: Sequence[Array]) -> list[Array]:
-    """h_t - sum of the costs of all tickets pending at play t, itself included."""
-    return [
-        hint - total([costs[s] for s in pending], learner.dim)
-        for hint, pending in zip(learner.hints, learner.pending, strict=True)
-    ]
-
-
-def bound_odftrl(
-    learner: NaiveODFTRL, costs: Sequence[Array], range_: float, geometry: Geometry = "euclidean"
-) -> float:
-    """Section 8: lambda psi(u) + (1 / lambda) sum huber(|h_t - sum_{P_t} c|_*, |c_t|_*).
-
-    ``range_`` is psi(u). Any delays: P_t holds the tickets pending at play t, itself included.
-    """
-    paid = math.fsum(
-        huber(dual_norm(error, geometry), dual_norm(cost, geometry))
-        for error, cost in zip(hint_errors(learner, costs), costs, strict=True)
-    )
-    return learner.strength * range_ + paid / learner.strength
-
-
-def bound_odftrl_plain(
-    strength: float, range_: float, lipschitz: float, rounds: int, delay: float
-) -> float:
-    """Section 8, h = 0 and constant delay D: lambda psi(u) + G^2 T (D + 1/2) / lambda."""
-    return strength * range_ + lipschitz**2 * rounds * (delay + 0.5) / strength
-
-
-def bound_doomd(
-    learner: NaiveDOOMD,
-    costs: Sequence[Array],
-    delay: int,
-    range_: float,
-    geometry: Geometry = "euclidean",
-) -> float:
-    """Section 8, constant delay D, with the vector v_t of the step after round t:
-
-    lambda B(u, w_1) + (1 / lambda) sum huber(|h_t - sum_{s=t-D}^t c_s|_*, |v_t|_*), where
-    v_t = c_{t-D} + h_{t+1} - h_t (no c in the first D rounds). ``range_`` is B(u, w_1).
-    """
-    errors = hint_errors(learner, costs)
-    hints = [*learner.hints, learner.hints[-1]]
-    paid = 0.0
-    for t, error in enumerate(errors):
-        step = hints[t + 1] - hints[t]
-        if t >= delay:
-            step = step + costs[t - delay]
-        size = dual_norm(error, geometry)
-        last = t + 1 == len(errors)  # nothing is played after it: its step may be anything
-        paid += size**2 / 2.0 if last else huber(size, dual_norm(step, geometry))
-    return learner.strength * range_ + paid / learner.strength
-
-
-def bound_dorm(learner: NaiveDORM) -> float:
-    """sqrt((q - 1) sum_n (|r_n|^2 + 2 |r_n| |sum_m r_m - h_n|)) in the q-norm, any delays.
-
-    n runs over arrivals and m over those between the play of n and its arrival; h_n is the hint in
-    that play. Proof: f(R) = |max(0, R)|_q^2 / 2 is (q - 1)-smooth, the play is its gradient at
-    R' + h normalised, where R' is what the play had seen, and <w_n, r_n> = 0. So each arrival adds
-    at most <grad f(R) - grad f(R' + h), r_n> + (q - 1) |r_n|^2 / 2; and every component of the
-    final R, the regret to one expert, is at most sqrt(2 f(R)).
-    """
-    q = learner.power
-
-    def norm(v: Array) -> float:
-        return float(np.linalg.norm(v, ord=q))
-
-    paid = 0.0
-    for n, (ticket, regret) in enumerate(zip(learner.order, learner.regrets, strict=True)):
-        unseen = total(learner.regrets[learner.seen[ticket] : n], learner.dim)
-        paid += norm(regret) ** 2 + 2.0 * norm(regret) * norm(unseen - learner.hints[ticket])
-    return math.sqrt((q - 1.0) * paid)
-
-
-def bound_dorm_plus(learner: NaiveDORMPlus) -> float:
-    """sqrt(sum_n (|r_n|^2 + 2 |r_n| sum_m |r_m|)), any delays, no hints; m as in ``bound_dorm``.
-
-    Proof: |p_n|^2 grows by at most 2 <p_n, r_n> + |r_n|^2, the p of the play is orthogonal to r_n,
-    and p moves by at most |r_m| per step; p is never below the sum of regrets.
-    """
-    paid = 0.0
-    for n, (ticket, regret) in enumerate(zip(learner.order, learner.regrets, strict=True)):
-        size = float(np.linalg.norm(regret))
-        between = learner.regrets[learner.seen[ticket] : n]
-        paid += size**2 + 2.0 * size * math.fsum(float(np.linalg.norm(r)) for r in between)
-    return math.sqrt(paid)
-
-
-def bound_ada_hedge_d(learner: NaiveAdaHedgeD) -> float:
-    """2 alpha lambda, once every cost is used, any delays.
-
-    The regret is at most lambda_T psi(u) + sum delta_s, psi(u) is at most alpha = ln K, and the
-    deltas sum to alpha lambda.
-    """
-    return 2.0 * learner.alpha * learner.strength
-
-
-def bound_dub(learner: NaiveDUB) -> float:
-    """2 (2 max window + sqrt(sum (a_s^2 + 2 alpha b_s))) = 2 alpha lambda, constant delay."""
-    return 2.0 * learner.alpha * learner.strength
 
 
 def bound_delayed_exp3(arms: int, rounds: int, total_delay: float, rate: float) -> float:

@@ -91,13 +91,16 @@ def _bytes_of_array(array: npt.NDArray[Any]) -> Iterator[bytes]:
     yield array.tobytes()
 
 
+_LEFT_OUT = ("seconds", "new_columns", "gone_columns", "shadow")
+
+
 def numbers(value: Any) -> Any:
-    """Return plain data without its texts and without times that a clock took."""
+    """Return plain data without its texts and without what no replay repeats."""
     if isinstance(value, Mapping):
         return {
             key: numbers(item)
             for key, item in value.items()
-            if not isinstance(item, str) and key != "seconds"
+            if not isinstance(item, str) and key not in _LEFT_OUT
         }
     if isinstance(value, list | tuple):
         return [numbers(item) for item in value if not isinstance(item, str)]
@@ -110,7 +113,11 @@ def rounded(value: float) -> str:
 
 
 def _report(
-    report: bl.Report | bl.LinearReport | bl.IntervalsReport | bl.ChooserReport | bl.KnobsReport,
+    report: bl.reports.Report
+    | bl.reports.LinearReport
+    | bl.reports.IntervalsReport
+    | bl.reports.ChooserReport
+    | bl.reports.KnobsReport,
 ) -> Any:
     return numbers(json.loads(report.to_json()))
 
@@ -193,7 +200,7 @@ def _strict(
                     learner.cancel(ticket)
                 else:
                     learner.observe(ticket, each.feedback(answers[ticket]))
-            except bl.BadFeedback:
+            except bl.errors.BadFeedback:
                 refused.append(ticket)
     return plays, refused
 
@@ -219,7 +226,7 @@ def _of_rival(case: RivalCase) -> Iterator[Pin]:
     yield "restored", digest(rest, _report(restored.report()))
     if case.answer != "function":
         batch = bl.Learner(case.spec, rival_laws.SEED)
-        codes = rival_laws.codes(rival_laws.life(case, cancel=False))
+        codes = compositions.codes(rival_laws.life(case, cancel=False))
         yield "batch", digest(batch.replay(codes, answers.rows), _report(batch.report()))
     yield "guarantee", digest(*_guarantees(case))
 
@@ -306,7 +313,7 @@ def of_losses() -> Iterator[Pin]:
 
 
 def _best(losses: bl.losses.Loss, domain: Any) -> Iterator[Any]:
-    best = bl.best_action(losses, domain, ROUNDS)
+    best = bl.research.best_action(losses, domain, ROUNDS)
     yield best.how
     if best.how == "closed form":
         yield [best.x, best.loss, best.gap]
@@ -363,7 +370,7 @@ def _of_play(spec: Any, game: bl.Game, record: Any = "plays") -> str:
     return digest(*_of_run(run))
 
 
-def _of_run(run: bl.Run) -> Iterator[Any]:
+def _of_run(run: bl.reports.Run) -> Iterator[Any]:
     """Yield all numbers of a run."""
     centre = np.zeros(run.game.losses.dim) + 0.25
     yield [run.loss, run.checkpoints, run.loss_curve, run.losses, run.plays, run.vectors]
@@ -379,7 +386,7 @@ def _of_run(run: bl.Run) -> Iterator[Any]:
         yield _compared(run, run.regret, run.regret_curve)
 
 
-def _compared(run: bl.Run, regret: float, curve: Array) -> list[Any]:
+def _compared(run: bl.reports.Run, regret: float, curve: Array) -> list[Any]:
     """Return regrets; of adaptive losses without the digits in which products of matrices differ.
 
     How such a product rounds is up to the machine.
@@ -389,7 +396,7 @@ def _compared(run: bl.Run, regret: float, curve: Array) -> list[Any]:
     return [f"{value:.9f}" for value in (regret, *curve)]
 
 
-def _has_closed_form(run: bl.Run) -> bool:
+def _has_closed_form(run: bl.reports.Run) -> bool:
     is_known = run.domain is not None and not isinstance(run.domain, bl.ConvexSet)
     return is_known and isinstance(run.game.losses, bl.losses.Linear | bl.losses.Quadratic)
 
@@ -438,7 +445,7 @@ def of_custom_losses() -> Iterator[Pin]:
         for how, spec in _players(game, DOMAINS[0]):
             for record in ("plays", "totals"):
                 yield f"custom losses, {name}, {how}, {record}", _of_play(spec, game, record)
-    best = bl.best_action(losses, DOMAINS[0], ROUNDS)
+    best = bl.research.best_action(losses, DOMAINS[0], ROUNDS)
     yield "custom losses: best", digest(best.how, rounded(best.loss))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from belated.reductions import LearnerSpec
@@ -29,4 +29,3 @@ class RivalCase:
     delay: int | None = None
     loses: bool = True
     tolerance: float = 1e-9
-    tags: frozenset[str] = field(default_factory=frozenset)

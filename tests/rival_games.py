@@ -18,6 +18,7 @@ import belated as bl
 import naive
 from belated import delays
 from belated.research.rivals import Rival
+from naive_game import answered
 from rival_case import RivalCase
 from rival_laws import Array, Chart, assumed, chart_of, rival
 
@@ -264,13 +265,6 @@ def regret(
         else:
             learner.observe(~event, answer_to(case, arena, losses[~event], plays[~event]))
     return math.fsum(paid) - least(arena, losses)
-
-
-def answered(timeline: bl.Timeline) -> list[int]:
-    """Return the events that really happen."""
-    events = timeline.events
-    came = (events >= 0) | timeline.observed[np.where(events >= 0, 0, ~events)]
-    return [int(event) for event in events[came]]
 
 
 def answer_to(case: RivalCase, arena: Arena, loss: Loss, rows: Array) -> Any:

@@ -4,13 +4,11 @@ A fast learner speaks in the user's coordinates x, a slow one in those of the ch
 x = shift + scale * y.
 
 ``CHOSEN`` cases, one code per method and kind of step, obey all laws event by event, and those that
-are also ``COMPILED`` are among them. Run as a script, it prints digests of all.
+are also ``COMPILED`` are among them.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 import random
 import zlib
@@ -22,10 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 import belated as bl
-import rivals_first_order
-import rivals_later
+import rivals_convex
 import rivals_simplex
-import rivals_values
 from belated.domains import Domain
 from belated.reductions import LearnerSpec, Reduction, rate_of
 from belated.research.rivals import Rival
@@ -35,12 +31,7 @@ Array = npt.NDArray[np.float64]
 Kind = Literal["predict", "observe", "cancel"]
 Event = tuple[Kind, int]
 
-CASES: list[RivalCase] = [
-    *rivals_first_order.CASES,
-    *rivals_values.CASES,
-    *rivals_simplex.CASES,
-    *rivals_later.CASES,
-]
+CASES: list[RivalCase] = [*rivals_convex.CASES, *rivals_simplex.CASES]
 SEED = 0x1234_5678_9ABC
 ROUNDS = 48
 LONGEST = 8  # of the delays in a life, bursts and lost answers apart
@@ -245,11 +236,6 @@ def _delays(draw: random.Random, rounds: int) -> Iterable[int]:
             yield 0 if style == "prompt" else draw.randint(0, LONGEST)
 
 
-def codes(events: Iterable[Event]) -> npt.NDArray[np.int64]:
-    """Return events in the form that ``Learner.replay`` takes."""
-    return np.array([t if kind == "predict" else ~t for kind, t in events], dtype=np.int64)
-
-
 class Trace(NamedTuple):
     """What a learner did in a life."""
 
@@ -270,19 +256,6 @@ def follow(player: Any, events: Iterable[Event], answer: Callable[[int], Any]) -
         else:
             trace.used.append(player.observe(ticket, answer(ticket)))
     return trace
-
-
-def digest(case: RivalCase) -> str:
-    """Return a digest of the plays and of the final state after a life.
-
-    Cases that are not chosen live it in one run, which is one thing to compile instead of three.
-    """
-    fast, given = learner(case), answers(case)
-    if case in CHOSEN or case.answer == "function":
-        plays = np.array(follow(fast, life(case), given.fast).plays)
-    else:
-        plays = fast.replay(codes(life(case, cancel=False)), given.rows)
-    return hashlib.sha256(plays.tobytes() + fast.snapshot()).hexdigest()
 
 
 # --- How far apart -------------------------------------------------------------------------------
@@ -326,7 +299,3 @@ def from_ancestor(case: RivalCase) -> float:
 def wants_function(spec: LearnerSpec) -> bool:
     """Tell whether an answer is a function."""
     return isinstance(spec, bl.FullInformation) or getattr(spec, "feedback", "") == "function"
-
-
-if __name__ == "__main__":
-    print(json.dumps({case.name: digest(case) for case in CASES}))

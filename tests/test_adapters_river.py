@@ -179,7 +179,9 @@ def test_never_answered_keys() -> None:
     assert model.linear.open == 1
     model.learn_one({}, 3.0, key="y")
     assert model.predict_one({"a": 1.0}) == 3.0
-    with pytest.raises(bl.UnknownTicket, match="cancel_one: no prediction waits under the key 'x'"):
+    with pytest.raises(
+        bl.errors.UnknownTicket, match="cancel_one: no prediction waits under the key 'x'"
+    ):
         model.cancel_one("x")
 
 
@@ -203,27 +205,27 @@ def test_strings_and_texts_from_transformers() -> None:
 
 def test_bad_labels_and_keys_change_no_ticket() -> None:
     model = LinearRegressor(bits=4)
-    with pytest.raises(bl.BadFeedback, match="must be a finite number"):
+    with pytest.raises(bl.errors.BadFeedback, match="must be a finite number"):
         model.learn_one({"a": 1.0}, float("nan"))
     assert model.linear.open == 0
     with pytest.raises(bl.errors.BadKey, match=r"use str\(id\)"):
         model.predict_one({"a": 1.0}, key=1)  # type: ignore[arg-type]
     model.predict_one({"a": 1.0}, key="1")
-    with pytest.raises(bl.SpecError, match="key '1' already waits"):
+    with pytest.raises(bl.errors.SpecError, match="key '1' already waits"):
         model.predict_one({"a": 1.0}, key="1")
-    with pytest.raises(bl.BadFeedback, match="weight"):
+    with pytest.raises(bl.errors.BadFeedback, match="weight"):
         model.learn_one({"a": 1.0}, 1.0, w=0.0, key="1")
-    with pytest.raises(bl.UnknownTicket, match="no prediction waits under the key '2'"):
+    with pytest.raises(bl.errors.UnknownTicket, match="no prediction waits under the key '2'"):
         model.learn_one({"a": 1.0}, 1.0, key="2")
     model.learn_one({"a": 1.0}, 1.0, key="1")
-    with pytest.raises(bl.UnknownTicket):
+    with pytest.raises(bl.errors.UnknownTicket):
         model.learn_one({"a": 1.0}, 1.0, key="1")
 
 
 def test_losses_for_classes_are_refused() -> None:
-    with pytest.raises(bl.SpecError, match="'logistic' is a loss for classes"):
+    with pytest.raises(bl.errors.SpecError, match="'logistic' is a loss for classes"):
         LinearRegressor("logistic")  # type: ignore[arg-type]
-    with pytest.raises(bl.SpecError, match="loss must be one of"):
+    with pytest.raises(bl.errors.SpecError, match="loss must be one of"):
         LinearRegressor("cubic")  # type: ignore[arg-type]
 
 

@@ -112,6 +112,25 @@ def test_searches_clone_them() -> None:
     assert cross_val_score(model, X, y).mean() > 0.6
 
 
+@pytest.mark.parametrize(
+    "kind", [np.column_stack, lambda pair: pd.DataFrame(dict(enumerate(pair)))]
+)
+def test_late_labels_are_cross_validated(kind: Any) -> None:
+    X, y, *times = rows()
+    found = cross_val_score(LateClassifier(bits=10), X, y, params={"times": kind(times)})
+    assert found.size == 5
+    assert np.isfinite(found).all()
+    given = LateClassifier(bits=10).fit(X, y, times=kind(times)).predict_proba(X)
+    assert (given == LateClassifier(bits=10).fit(X, y, times=times).predict_proba(X)).all()
+
+
+def test_silence_is_a_class() -> None:
+    X, y, *_ = rows()
+    for wrong in (3, "0", "maybe"):
+        with pytest.raises(ValueError, match="silence must be a class, one of"):
+            LateClassifier(bits=10, silence=wrong).fit(X, y)
+
+
 def test_classes_are_two() -> None:
     X, y, *_ = rows()
     model = LateClassifier(bits=10, silence="no").fit(X, np.where(y, "yes", "no"))

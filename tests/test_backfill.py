@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any
 
@@ -10,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from belated import LinearModel, Timeline
-from belated.errors import AlreadyObserved
+from belated import Intervals, Knobs, LinearModel, Timeline
+from belated.errors import AlreadyObserved, BadFeedback, BelatedError, ClockError, UnknownTicket
 
 SETTINGS: list[dict[str, Any]] = [
     {"silence": 0},
@@ -126,3 +127,89 @@ def test_a_warning_without_times() -> None:
         warnings.simplefilter("error")
         model.predict_many(np.zeros((1_000, 1)))
         LinearModel(bits=4).predict_many(np.zeros((2_000, 1)), at=np.arange(2_000.0))
+
+
+@pytest.mark.parametrize("make", [lambda: LinearModel(bits=4), lambda: Knobs({"x": (0.0, 1.0)})])
+def test_times_that_are_missing_or_go_back(make: Any) -> None:
+    model = make()
+    rows: Any = 3 if isinstance(model, Knobs) else [{"x": 1.0}] * 3
+    before = model.snapshot()
+    with pytest.raises(ClockError, match="row 2 is earlier than row 1; nothing has changed: sort"):
+        model.predict_many(rows, at=[1.0, 2.0, 1.5])
+    with pytest.raises(ClockError, match="predict_many: row 1 has no time; nothing has changed"):
+        model.predict_many(rows, at=[1.0, math.nan, 3.0])
+    with pytest.raises(ClockError, match="predict_many: row 1: 'noon' is no time"):
+        model.predict_many(rows, at=["2026-03-01", "noon", "2026-03-03"])
+    assert model.snapshot() == before
+    model.predict_many(rows, at=[1.0, 2.0, 2.0])
+    before = model.snapshot()
+    with pytest.raises(ClockError, match="observe_many: row 0 has no time"):
+        model.observe_many([0, 1], [1.0, 1.0], at=[None, 3.0])
+    assert model.snapshot() == before
+
+
+def test_a_warning_where_old_answers_cannot_be_merged() -> None:
+    rows, at, heard = np.zeros((1_500, 1)), np.arange(1_500.0), np.arange(1_500.0) + 0.5
+    labels = np.zeros(1_500)
+
+    def asked(model: Any) -> Any:
+        model.predict_many(rows, at=at)
+        return model
+
+    alone = LinearModel(bits=4)
+    for row, time in zip(rows, at.tolist(), strict=True):
+        alone.predict(row, at=time)
+    older = r"observe_many: these answers are older than many predictions.*use replay"
+    for model in (alone, asked(Intervals(LinearModel(bits=4)))):
+        with pytest.warns(UserWarning, match=older) as found:
+            model.observe_many(range(9), labels[:9], at=heard[:9])
+        model.observe_many(range(9, 18), labels[:9], at=heard[9:18])  # says nothing again
+        assert len(found) == 1
+        assert found[0].filename == __file__
+    with pytest.warns(UserWarning, match="observe: these answers are older"):
+        asked(LinearModel(bits=4)).observe(0, 1.0, at=1.0)
+    with pytest.warns(UserWarning, match="observe_many: the predictions had times of their own"):
+        asked(LinearModel(bits=4)).observe_many(range(9), labels[:9])
+    with pytest.warns(UserWarning, match="1,500 predictions in one call"):
+        Intervals(LinearModel(bits=4)).predict_many(rows)
+    live = asked(LinearModel(bits=4))  # a little late
+    live.observe_many(range(9), labels[:9], at=np.arange(1_490.0, 1_499.0))
+    live.observe(20, 0.0, at=1_490.0)
+
+
+@pytest.mark.parametrize("again", [1.5, 3.5, 9.0])
+def test_an_old_answer_that_was_given_before(again: float) -> None:
+    model = LinearModel("logistic", bits=4)
+    model.predict_many([{"x": 1.0}] * 5, keys=list("abcde"), at=[1.0, 2.0, 3.0, 4.0, 5.0])
+    model.observe_many(["a"], [1], at=[2.5])
+    before = model.snapshot()
+    with pytest.raises(UnknownTicket, match="position 1: no open ticket has the key 'a'"):
+        model.observe_many(["b", "a"], [1, 1], at=[again, again])
+    with pytest.raises(AlreadyObserved, match="observe_many: position 1: ticket 0 was answered"):
+        model.observe_many([1, 0], [1, 1], at=[again, again])
+    with pytest.raises(UnknownTicket, match="observe_many: position 1: ticket 9 was never handed"):
+        model.observe_many([1, 9], [1, 1], at=[again, again])
+    with pytest.raises(BadFeedback, match=r"observe_many.*labels of the logistic loss"):
+        model.observe_many([1, 2], [1, 2], at=[again, again])
+    assert model.snapshot() == before
+    assert model.observe_many(["b", "c"], [1, 0], at=[again, again]).all()
+
+
+def test_a_refused_answer_leaves_nothing_behind() -> None:
+    model = LinearModel("logistic", bits=6)
+    model.predict_many([{"x": 1.0}, {"x": 2.0}, {"x": 3.0}], at=[1.0, 2.0, 3.0])
+    for wrong in ([2], [7.0]), ([2, 77], [1.0, 1.0]):
+        with pytest.raises(BelatedError):
+            model.observe_many(*wrong, at=[20.0] * len(wrong[0]))
+    assert model.observe_many([0], [1.0], at=[1.5]).all()
+
+
+def test_an_answer_comes_before_the_last_prediction_of_its_time() -> None:
+    rows = [{"x": 1.0}, {"x": 2.0}]
+    many, single = LinearModel(bits=6), LinearModel(bits=6)
+    many.predict_many(rows, at=[1.0, 2.0])
+    many.observe_many([0], [5.0], at=[2.0])
+    single.predict(rows[0], at=1.0)
+    single.observe(0, 5.0, at=2.0)
+    single.predict(rows[1], at=2.0)
+    assert many.peek({"x": 1.5}) == single.peek({"x": 1.5})

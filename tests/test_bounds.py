@@ -229,16 +229,6 @@ def test_split(name: str) -> None:
         assert bound.skipped == 0.0
 
 
-def test_corollaries_are_above_the_theorems_they_come_from() -> None:
-    for timeline in patterns(150, 3).values():
-        for explicit, closed in (("E.1", "5.3"), ("E.2", "5.3"), ("E.2, curved", "5.4, OMD")):
-            low = RESULTS[explicit][0](timeline, BALL, None).total
-            assert low <= RESULTS[closed][0](timeline, BALL, None).total
-        base = bl.PFTRL(bl.Ball(2), bl.rates.StronglyConvex(LAM, G))
-        curved = bounds.theorem_e_1(timeline, base=base, curvature=LAM)
-        assert curved.total <= bounds.corollary_5_4(timeline, lipschitz=G, curvature=LAM).total
-
-
 def test_norms() -> None:
     """Given norms count in order of arrival; they must fit the timeline and the assumption."""
     timeline = bl.Timeline.from_delays([2, 0, 0])
@@ -249,9 +239,9 @@ def test_norms() -> None:
     assert bound.total == pytest.approx(2.0 * math.sqrt(total))
     assert bound.note == ""
     for norms in ([1.0], [-1.0, 0.0, 0.0], [math.nan, 0.0, 0.0]):
-        with pytest.raises(bl.SpecError, match="norms must be 3 finite numbers"):
+        with pytest.raises(bl.errors.SpecError, match="norms must be 3 finite numbers"):
             bounds.gradient_adaptive(timeline, **known, norms=norms)
-    with pytest.raises(bl.SpecError, match="must not exceed lipschitz"):
+    with pytest.raises(bl.errors.SpecError, match="must not exceed lipschitz"):
         bounds.gradient_adaptive(timeline, **known, norms=[3.0, 0.0, 0.0])
 
 
@@ -271,32 +261,6 @@ def check_against_naive(delays: list[int]) -> None:
 def test_skipping_exhaustive() -> None:
     for delays in all_delays(6):
         check_against_naive(delays)
-
-
-def test_skipping_random() -> None:
-    rng = np.random.default_rng(4)
-    for _ in range(50):
-        rounds = int(rng.integers(5, 150))
-        longest = rounds - 1 - np.arange(rounds)
-        draw = rng.pareto(rng.uniform(0.3, 1.5), rounds) * 5
-        check_against_naive(np.minimum(np.minimum(draw, rounds), longest).astype(int).tolist())
-
-
-def test_skipping_is_what_the_learner_does() -> None:
-    """Also in continuous time, and where answers never come."""
-    spec = bl.Skip(bl.FirstOrder(bl.PFTRL(bl.Ball(1), bl.rates.DelayAdaptive(1.0))))
-    for timeline in patterns(150, 5).values():
-        learner = bl.Learner(spec)
-        learner.replay(timeline, np.zeros((150, 1)))
-        report, found = learner.report(), bounds.skipping(timeline)
-        assert report.skipped == found.count
-        assert report.total_delay == found.timeline.total_delay
-        assert report.max_backlog == found.timeline.max_backlog
-        assert report.max_delay == found.timeline.max_delay
-        gone = timeline.observed.copy()
-        gone[found.skipped] = True
-        assert np.array_equal(found.timeline.observed, gone)
-        assert report.open == int(np.count_nonzero(~gone))
 
 
 def test_schedule_is_that_of_the_learner() -> None:
@@ -324,16 +288,6 @@ def test_expiring_exhaustive() -> None:
     for delays in all_delays(6):
         for wait in range(7):
             check_expiring(delays, wait)
-
-
-def test_expiring_random() -> None:
-    rng = np.random.default_rng(6)
-    for _ in range(50):
-        rounds = int(rng.integers(5, 150))
-        longest = rounds - 1 - np.arange(rounds)
-        draw = rng.pareto(rng.uniform(0.3, 1.5), rounds) * 5
-        delays = np.minimum(np.minimum(draw, rounds), longest).astype(int).tolist()
-        check_expiring(delays, int(rng.integers(0, 20)))
 
 
 @pytest.mark.parametrize("wait", [0, 3, 25])
@@ -370,7 +324,7 @@ def test_deadline() -> None:
         )
         assert bound.skipped == pytest.approx(G * 4.0 * count)
     assert bounds.deadline(bl.Timeline.from_delays([]), 3, bounds.tight, **constants).total == 0.0
-    with pytest.raises(bl.SpecError, match="expiring: rounds must be at least 0"):
+    with pytest.raises(bl.errors.SpecError, match="expiring: rounds must be at least 0"):
         bounds.deadline(timeline, -1, bounds.tight, **constants)
 
 
@@ -419,27 +373,19 @@ def test_corollary_6_2_over_strongly_convex_losses(radius: float | None) -> None
     assert found.count >= 20
 
 
-def test_corollary_6_2_without_a_diameter() -> None:
-    """It is then the largest that the constants allow, 2 G / lambda."""
-    timeline = bl.Timeline.from_delays([400] * 20 + [1] * 380)
-    known = {"lipschitz": G, "curvature": LAM}
-    widest = bounds.corollary_6_2(timeline, bounds.corollary_5_4, **known, diameter=2.0 * G / LAM)
-    assert bounds.corollary_6_2(timeline, bounds.corollary_5_4, **known) == widest
-
-
 def test_corollary_6_2_does_not_cover_everything() -> None:
     timeline = bl.Timeline.from_delays([1, 0])
     with pytest.raises(
-        bl.SpecError, match="no theorem covers giving up on rounds in corollary_g_4"
+        bl.errors.SpecError, match="no theorem covers giving up on rounds in corollary_g_4"
     ):
         bounds.corollary_6_2(
             timeline, bounds.corollary_g_4, domain=BALL, lipschitz=G, curvature=LAM
         )
-    with pytest.raises(bl.SpecError, match="corollary_6_2: outer_radius must be positive"):
+    with pytest.raises(bl.errors.SpecError, match="corollary_6_2: outer_radius must be positive"):
         bounds.corollary_6_2(
             timeline, bounds.corollary_5_4, lipschitz=G, curvature=LAM, outer_radius=0.0
         )
-    with pytest.raises(bl.SpecError, match="in theorem_e_1"):
+    with pytest.raises(bl.errors.SpecError, match="in theorem_e_1"):
         bounds.corollary_6_2(
             timeline, bounds.theorem_e_1, base=bl.PFTRL(BALL, DELAYED), curvature=LAM
         )
@@ -454,7 +400,6 @@ ENTROPY = bl.OMD(bl.Simplex(3), bl.rates.Constant(0.1, 1.0), "entropy")
 REFUSED: list[tuple[Callable[..., Bound], dict[str, Any], str]] = [
     (bounds.corollary_5_3, {"lipschitz": 0.0, "diameter": 1.0}, "corollary_5_3: lipschitz must"),
     (bounds.tight, {"lipschitz": 1.0, "diameter": -1.0}, "tight: diameter must be positive"),
-    (bounds.corollary_5_4, {"lipschitz": 1.0, "curvature": 0.0}, "curvature must be positive"),
     (
         bounds.corollary_5_4,
         {"lipschitz": 1.0, "curvature": 1.0, "base": "sgd"},
@@ -468,11 +413,6 @@ REFUSED: list[tuple[Callable[..., Bound], dict[str, Any], str]] = [
         bounds.theorem_e_1,
         {"base": bl.PFTRL(BALL, bl.rates.Constant(0.1))},
         "no bound on the gradients is known",
-    ),
-    (
-        bounds.corollary_5_7,
-        {"domain": BALL, "lipschitz": 1.0, "magnitude": 0.0},
-        "magnitude must be positive",
     ),
     (
         bounds.corollary_g_3,
@@ -489,5 +429,5 @@ REFUSED: list[tuple[Callable[..., Bound], dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("result", "constants", "message"), REFUSED)
 def test_refusals(result: Callable[..., Bound], constants: dict[str, Any], message: str) -> None:
-    with pytest.raises(bl.SpecError, match=message):
+    with pytest.raises(bl.errors.SpecError, match=message):
         result(ONE, **constants)

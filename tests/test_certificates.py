@@ -23,6 +23,7 @@ from belated.bounds.unanswered import stand_in, worst_round
 from belated.models.learner.report import allowed
 from compositions import Array, Event, events
 from conftest import shortened
+from naive_game import answered
 from naive_portfolio import LeaderConfig, NaiveLeader
 from test_leader import bowls, surrogate_regret
 from test_theorems import (
@@ -32,7 +33,6 @@ from test_theorems import (
     adversaries,
     all_delays,
     all_signs,
-    answered,
     linear_regret,
     patterns,
 )
@@ -50,6 +50,9 @@ BASES: dict[str, Base] = {
     "P-FTRL on a simplex": bl.PFTRL(SIMPLEX, CURVED),
     "P-FTRL, steep bowls": bl.PFTRL(SIMPLEX, bl.rates.StronglyConvex(G * 1.4, G)),
     "leader on an L1 ball": bl.Leader(bl.L1Ball(2), CURVED),
+    "convex, tight": bl.PFTRL(BALL, bl.rates.Tight(G)),
+    "convex, delay adaptive": bl.OMD(BALL, bl.rates.DelayAdaptive(G)),
+    "convex, gradient adaptive": bl.PFTRL(bl.Box(-1.0, 1.0, dim=2), bl.rates.GradientAdaptive(G)),
 }
 
 
@@ -256,53 +259,6 @@ def test_the_sums_of_a_leader(rounds: int, seed: int, dim: int, reach: int) -> N
     )
     assert lead.unsure == pytest.approx(unsure, abs=1e-9)
     assert min(learning, default=0.0) >= -TINY
-
-
-def test_a_leader_certifies_its_regret_exactly() -> None:
-    """While every play is known and answered, the certificate is the regret on the quadratics."""
-    base = bl.Leader(BALL, CURVED)
-    rng, rounds = np.random.default_rng(73), shortened(400)
-    for longest in (0, 3, 7):
-        drawn = rng.integers(0, longest + 1, rounds)
-        timeline = bl.Timeline.from_delays(
-            [min(int(d), rounds - 1 - t) for t, d in enumerate(drawn)]
-        )
-        for adversary in harmful(base, 74).values():
-            game = Game(base, adversary)
-            for event in answered(timeline):
-                game.event("predict" if event >= 0 else "observe", max(event, ~event))
-            found = game.learner.report().certificate
-            assert found is not None
-            assert found.total == pytest.approx(game.regret, rel=1e-9, abs=1e-9)
-            assert longest or found.delay == 0.0
-
-
-def test_a_leader_by_hand() -> None:
-    """With lambda = 1, the answer -0.5 at 0 leads to 0.5 and costs 0.125; then 0.5 leads back."""
-    learner = bl.Learner(bl.FirstOrder(bl.Leader(BALL, bl.rates.StronglyConvex(1.0, 1.0))))
-    first, second = learner.predict().ticket, learner.predict().ticket
-    learner.observe(first, [-0.5, 0.0])
-    found = learner.report().certificate
-    assert found == bl.Certificate(learning=0.125, delay=0.0, unanswered=0.5)
-    learner.observe(second, [0.5, 0.0])
-    found = learner.report().certificate
-    # F_2(0.5) - F_2(0) = 0.25, and at 0, where it was played, h_2 is 0.375 less than at 0.5.
-    assert found == bl.Certificate(learning=0.375, delay=-0.375, unanswered=0.0)
-
-
-def test_late_answers_change_no_certificate() -> None:
-    """An answer to a skipped ticket is dropped."""
-    game = Game(bl.Leader(BALL, CURVED), adversaries(2, G, 75)["random"], skip=True)
-    for t in range(40):
-        game.event("predict", t)
-        if t:
-            game.event("observe", t)
-    before = game.learner.report()
-    assert before.skipped == 1
-    game.event("observe", 0)
-    after = game.learner.report()
-    assert after.late == 1
-    assert after.certificate == before.certificate
 
 
 # --- Rounds without an answer --------------------------------------------------------------------

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import belated as bl
-from belated.core.decisions import Encoder, Menu, Offer
+from belated.core.decisions import Offer
 from belated.errors import (
-    AlreadyObserved,
     BadFeatures,
-    BadFeedback,
+    BusyError,
     ClockError,
     SnapshotError,
     SpecError,
@@ -203,52 +203,7 @@ def offer(rng: np.random.Generator, t: int) -> tuple[dict[str, Any], dict[str, A
     return context, actions
 
 
-def test_numbers_that_are_looked_up_by_names_are_those_that_are_hashed_one_by_one() -> None:
-    quick, slow = Encoder(BITS, "all"), Encoder(BITS, "all")
-    rng = np.random.default_rng(0)
-    offers = [offer(rng, t) for t in range(30)]
-    quick.menu({"a": {"z": 1.0}, "b": {"z": 2.0}})
-    odd: list[dict[str, Any]] = [
-        {"a": {"z": 1}, "b": {"z": True}},
-        {"a": {"z": 1.0}, "b": {"z": "text"}},
-        {"a": {"z": 1.0}, "b": {"z": None}},
-        {"b": {"z": np.float32(0.5)}, "c": {"z": 2**60 + 1}},
-    ]
-    for actions in [*(actions for _, actions in offers), *odd]:
-        found = [_plain(encoder.menu(actions)) for encoder in (quick, Encoder(BITS, "all"))]
-        assert found[0] == found[1] == _plain(slow.encoded(actions))
-    for wrong in ({"a": ["z"], "b": ["z"]}, {"a": {"z": 1.0}, "b": 3}):
-        with pytest.raises(BadFeatures):
-            quick.menu(wrong)
-
-
-def _plain(menu: Menu) -> list[Any]:
-    return [menu.names, menu.width, *(array.tolist() for array in menu.arrays)]
-
-
 # --- Laws ----------------------------------------------------------------------------------------
-
-
-def test_a_number_that_cannot_be_used_is_named() -> None:
-    chooser: Any = bl.Chooser(bits=BITS)
-    bad: list[tuple[Any, Any, str]] = [
-        ({"x": math.inf}, ["a"], "the context: 'x' is inf"),
-        ({"x": 1e31}, ["a"], "the context: 'x' is 1e\\+31, which is too large"),
-        ({}, {"a": {"z": 1.0}, "b": {"z": math.inf}}, "action 'b': 'z' is inf"),
-        ({}, {"a": {"z": 1.0}, "b": {"z": -1e31}}, "action 'b': 'z' is -1e\\+31, which is too"),
-        ({"x": 1e20}, {"a": {"z": 1e15}}, "action 'a' times the context: 'z'"),
-    ]
-    for context, actions, words in bad:
-        for _ in range(2):  # the second time names are known
-            with pytest.raises(BadFeatures, match=words):
-                chooser.choose(context, actions)
-    with pytest.raises(BadFeatures, match="action 'a': 'z' is 1e"):
-        bl.Chooser({"a": {"z": 1e31}})
-    fixed = bl.Chooser({"a": {"z": 1e15}}, bits=BITS)
-    with pytest.raises(BadFeatures, match="action 'a' times the context"):
-        fixed.choose({"x": 1e20})
-    assert chooser.rounds == fixed.rounds == 0
-    assert chooser.choose({"x": 1e20}, {"a": {"z": 1e5}}).ticket == 0
 
 
 def test_settings_that_cannot_be_are_refused() -> None:
@@ -353,31 +308,6 @@ def test_deadlines_count_from_when_it_was_shown() -> None:
     assert chooser.observe("later", 1.0, at=NOON + timedelta(hours=2.5))
 
 
-def test_rewards_may_be_revised_and_added_to() -> None:
-    one, other = (
-        bl.Chooser(["a"], silence=0.0, bits=BITS),
-        bl.Chooser(["a"], silence=0.0, bits=BITS),
-    )
-    for chooser in (one, other):
-        chooser.choose({"x": 1.0}, key="k")
-    one.add("k", 2.0)
-    one.add("k", 3.0)
-    other.revise("k", 2.0)
-    other.revise("k", 5.0)
-    assert one.snapshot() == other.snapshot()
-    assert one.report().mean_reward == 5.0
-    one.observe("k", 1.0)
-    assert one.report().mean_reward == 1.0
-    one.choose({"x": 1.0})
-    assert one.report().mean_reward == 0.5
-    assert "over all 2, with 0 for the 1 of which nothing was heard" in str(one.report())
-    bare = bl.Chooser(["a"], bits=BITS)
-    ticket = bare.choose({}).ticket
-    assert bare.report().mean_reward is None
-    with pytest.raises(BadFeedback):
-        bare.add(ticket, 1.0)
-
-
 def test_an_apprentice_plays_the_baseline_and_says_what_it_would_gain() -> None:
     chooser = bl.Chooser(["a", "b"], baseline="a", mode="apprentice", bits=BITS)
     for t in range(50):
@@ -396,6 +326,52 @@ def test_an_apprentice_plays_the_baseline_and_says_what_it_would_gain() -> None:
         bl.Chooser(["a"], mode="apprentice").choose({})
     with pytest.raises(SpecError):
         chooser.mode = "teach"  # type: ignore[assignment]
+
+
+def test_a_rule_cannot_change_the_mode_while_it_decides() -> None:
+    refused: list[BusyError] = []
+
+    def decide(*_: Any) -> list[float]:
+        try:
+            chooser.mode = "apprentice"
+        except BusyError as error:
+            refused.append(error)
+        return [0.5, 0.5]
+
+    chooser = bl.Chooser(["a", "b"], decide=decide, bits=BITS)
+    assert chooser.choose({"x": 1.0}).probability == 0.5
+    assert len(refused) == 1
+    assert chooser.mode == "learn"
+
+
+@pytest.mark.parametrize("missing", [None, math.nan, pd.NA, pd.NaT])
+def test_names_are_crossed_wherever_others_are_missing(missing: Any) -> None:
+    given = bl.Chooser(["a", "b"], interactions=["b"], bits=BITS)
+    without = bl.Chooser(["a", "b"], interactions=["b"], bits=BITS)
+    for t in range(10):
+        row = {"b": float(t % 3), "c": 5.0}
+        assert given.choose({"a": missing, **row}) == without.choose(row)
+        given.observe(t, float(t % 2))
+        without.observe(t, float(t % 2))
+    assert given.snapshot() == without.snapshot()
+
+
+def test_a_number_too_large_is_named_among_dates_and_missing_values() -> None:
+    row = {"day": date(2026, 3, 1), "gone": math.nan, "size": math.inf}
+    with pytest.raises(BadFeatures, match="'size'"):
+        bl.Chooser(["a", "b"], bits=BITS).choose(row)
+
+
+def test_the_unit_of_every_time_is_checked_before_the_first_of_many() -> None:
+    late = [1.0, 3e11]  # the second in milliseconds
+    chooser = bl.Chooser(["a", "b"], deadline=math.inf, bits=BITS)
+    with pytest.raises(ClockError, match="choose_many: row 1"):
+        chooser.choose_many([{}, {}], at=late, deadline="30d")
+    assert chooser.rounds == 0
+    for model in (linear := bl.LinearModel(deadline=math.inf), bl.Intervals(linear.fresh())):
+        with pytest.raises(ClockError):
+            model.predict_many([{}, {}], at=late, deadline="30d")
+        assert model.rounds == 0
 
 
 def test_an_action_that_is_new_is_tried_though_silence_speaks_against_it() -> None:
@@ -432,15 +408,6 @@ def test_a_rule_of_ones_own_decides() -> None:
         assert bad.snapshot() == before
 
 
-def test_a_choice_can_be_asked_for_while_it_is_open() -> None:
-    chooser = lived()
-    made = chooser.choose({"x": 1.0}, key="k")
-    assert bl.Chooser.restore(chooser.snapshot()).choice("k") == made
-    chooser.observe("k", 1.0)
-    with pytest.raises(AlreadyObserved):
-        chooser.choice(made.ticket)
-
-
 @pytest.mark.parametrize("crossing", ["all", "none", ("x",), ()])
 def test_interactions_are_those_that_were_asked_for(crossing: Any) -> None:
     chooser = bl.Chooser(["a", "b"], interactions=crossing, bits=16)
@@ -468,44 +435,7 @@ def test_memory_is_bounded_by_max_open() -> None:
     assert chooser.report().withdrawn == 2990
 
 
-def test_times_of_what_is_not_shown_are_checked_at_once() -> None:
-    chooser: Any = bl.Chooser(["a", "b"], bits=BITS)
-    before = chooser.snapshot()
-    with pytest.raises(SpecError):
-        chooser.choose({}, shown=False, deadline=5.0)
-    with pytest.raises(ClockError):
-        chooser.choose({}, shown=False, at="garbage")
-    assert chooser.snapshot() == before
-
-
 # --- Games ---------------------------------------------------------------------------------------
-
-WORLDS = [
-    bl.worlds.Linear(rounds=200, dim=2, actions=3),
-    bl.worlds.Logistic(rounds=200, dim=2, lateness=bl.worlds.Lateness(10, by="action")),
-    bl.worlds.Switching(rounds=200, dim=2, lateness=bl.worlds.Lateness(5, by="context")),
-    bl.worlds.Featured(rounds=200, dim=2, actions=4, lateness=bl.worlds.Lateness(9, "heavy")),
-    bl.worlds.Changing(rounds=200, dim=2, actions=10, stay=40),
-]
-
-
-def test_rows_with_classes_are_decisions_too() -> None:
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=(300, 2))
-    world = bl.worlds.Labelled(x, np.where(x[:, 0] > 0, "plus", "minus"))
-    assert isinstance(world, bl.worlds.World)
-    run = bl.play(bl.Chooser(bits=BITS), world)
-    assert run.reward > 240.0
-    rows = [{"x0": a, "x1": b} for a, b in x.tolist()]
-    again = bl.worlds.Labelled.of(zip(rows, world.classes, strict=True), world.lateness)
-    assert (bl.play(bl.Chooser(bits=BITS), again).choices == run.choices).all()
-    assert repr(again) == "worlds.Labelled(<300 rows>, <2 classes>)"
-    with pytest.raises(SpecError, match="has no JSON form"):
-        world.to_json()
-    wrongs: list[tuple[Any, Any]] = [(x, ["a"]), ([], []), (x * math.nan, x[:, 0]), (x[0], [1, 2])]
-    for wrong in wrongs:
-        with pytest.raises(SpecError, match=r"worlds\.Labelled"):
-            bl.worlds.Labelled(*wrong)
 
 
 def test_which_airport_to_leave_from() -> None:
@@ -545,12 +475,45 @@ def _on_time(log: Any, flight: int) -> float:
     return float(log.answered[flight] and log.target[flight] < 15.0)
 
 
-def test_lost_rewards_never_come() -> None:
-    world = bl.worlds.Linear(rounds=50, dim=2, lateness=bl.worlds.Lateness(lost=1.0))
-    assert bl.play(bl.Chooser(bits=BITS), world).report.answered == 0
-    with pytest.raises(SpecError):
-        bl.play(lived(), world)
-    wrongs: list[dict[str, Any]] = [{"mean": -1}, {"shape": "round"}, {"by": "luck"}, {"lost": 2}]
-    for wrong in wrongs:
-        with pytest.raises(SpecError):
-            bl.worlds.Lateness(**wrong)
+def test_a_number_that_cannot_be_used_is_named() -> None:
+    chooser: Any = bl.Chooser(bits=BITS)
+    bad: list[tuple[Any, Any, str]] = [
+        ({"x": math.inf}, ["a"], "the context: 'x' is inf"),
+        ({"x": 1e31}, ["a"], "the context: 'x' is 1e\\+31, which is too large"),
+        ({}, {"a": {"z": 1.0}, "b": {"z": math.inf}}, "action 'b': 'z' is inf"),
+        ({}, {"a": {"z": 1.0}, "b": {"z": -1e31}}, "action 'b': 'z' is -1e\\+31, which is too"),
+        ({"x": 1e20}, {"a": {"z": 1e15}}, "action 'a' times the context: 'z'"),
+    ]
+    for context, actions, words in bad:
+        for _ in range(2):  # the second time names are known
+            with pytest.raises(BadFeatures, match=words):
+                chooser.choose(context, actions)
+    with pytest.raises(BadFeatures, match="action 'a': 'z' is 1e"):
+        bl.Chooser({"a": {"z": 1e31}})
+    fixed = bl.Chooser({"a": {"z": 1e15}}, bits=BITS)
+    with pytest.raises(BadFeatures, match="action 'a' times the context"):
+        fixed.choose({"x": 1e20})
+    assert chooser.rounds == fixed.rounds == 0
+    assert chooser.choose({"x": 1e20}, {"a": {"z": 1e5}}).ticket == 0
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt])
+def test_many_choices_that_a_rule_refuses_change_nothing(error: type[BaseException]) -> None:
+    calls = []
+
+    def decide(values: Any, ticket: int) -> Any:
+        calls.append(ticket)
+        if len(calls) == 6:
+            raise error
+        return [0.5, 0.5]
+
+    chooser = bl.Chooser(["a", "b"], decide=decide, bits=BITS, silence=0.0)
+    chooser.choose_many([{"x": 1.0}, {"x": 2.0}], keys=["first", None])
+    chooser.observe("first", 1.0)
+    before = chooser.snapshot()
+    with pytest.raises(error):
+        chooser.choose_many([{"x": 3.0}] * 5, keys=["new", None, "newer", None, None])
+    assert chooser.snapshot() == before
+    chooser.choose_many([{"x": 3.0}] * 2, keys=["new", "newer"])
+    assert chooser.observe("newer", 1.0)
+    assert chooser.open == 2

@@ -15,8 +15,8 @@ import pytest
 import belated as bl
 from belated.store.recovery import recovered
 from conftest import everything, shortened
-from kinds import KINDS, Kind, Served, life, outcome
-from laws import Law, check_interrupted, check_memory, laws
+from kinds import KINDS, Event, Kind, Served, life, outcome
+from laws import Law, check_growth, check_interrupted, check_memory, laws
 
 INTERPRETED = (
     *("learner, gradients", "learner, portfolio", "learner, forgetful", "linear, silence of sums"),
@@ -57,9 +57,10 @@ def test_events_are_atomic_under_signals(kind: Kind) -> None:
 
 @pytest.mark.compiled
 @pytest.mark.needs_compiler
-@kinds("linear, squared", "linear, dates")
+@every
 def test_a_model_without_memory_is_as_it_was(kind: Kind) -> None:
     check_memory(kind)
+    check_growth(kind)
 
 
 # --- Stores ---------------------------------------------------------------------------------------
@@ -78,6 +79,11 @@ def test_a_stored_model_is_the_one_in_memory(kind: Kind, tmp_path: Path) -> None
         if not hasattr(model, event.verb if event.verb != "ask" else kind.asks):
             continue
         assert outcome(kind, twin, event) == outcome(kind, model, event), event
+        if event.at is not None and turn % 4 == 3:
+            twin.tick(event.at + 0.1)
+            model.tick(event.at + 0.1)
+        if turn % 5 == 4 and kind.has("observe_many"):
+            assert repr(batch(kind, twin, turn, event)) == repr(batch(kind, model, turn, event))
         entry = store._entries["m"]
         assert recovered(store._database, entry.about, entry.objects).model.snapshot() == (
             twin.snapshot()
@@ -101,6 +107,16 @@ def test_a_stored_model_is_the_one_in_memory(kind: Kind, tmp_path: Path) -> None
     store.close()
 
 
+def batch(kind: Kind, model: Any, turn: int, event: Event) -> list[Any]:
+    """Ask for three tickets at once, answer two of them, and return what the model says."""
+    more = {} if event.at is None else {"at": event.at}
+    rows: Any = [kind.row(turn + place)[0] for place in range(3)] if kind.rows else 3
+    keys = [f"many{turn}", None, f"more{turn}"]
+    said = getattr(model, f"{kind.asks}_many")(rows, keys=keys, **more)
+    answers = [kind.answer(turn), kind.answer(turn + 1)]
+    return [*said, model.observe_many([keys[2], int(said[0][1])], answers, **more)]
+
+
 @pytest.mark.compiled
 @stored
 def test_a_rebuilt_model_is_the_one_in_memory(kind: Kind, tmp_path: Path) -> None:
@@ -108,9 +124,13 @@ def test_a_rebuilt_model_is_the_one_in_memory(kind: Kind, tmp_path: Path) -> Non
         pytest.skip("the log has what was played, and not whether it was held out")
     with bl.open(tmp_path / "m.db") as store:
         model: Any = store.model("m", kind.make())
-        for event in life(kind, shortened(240), 6):
+        for turn, event in enumerate(life(kind, shortened(240), 6)):
             outcome(kind, model, event)
-        assert store.rebuild("m", kind.make()).snapshot() == model.snapshot()
+            if turn % 5 == 4 and kind.has("observe_many"):
+                batch(kind, model, turn, event)
+        specs: tuple[Any, ...] = (kind.make(), None, {})  # what is not given keeps its value
+        for spec in specs:
+            assert store.rebuild("m", spec).snapshot() == model.snapshot()
 
 
 # --- Clients --------------------------------------------------------------------------------------
@@ -161,6 +181,11 @@ def test_a_served_model_is_the_one_in_memory(kind: Kind, ask: Any, client: Any) 
             assert OUTCOMES.get(said, "asked") == OUTCOMES.get(ours, "asked"), event
     model, looks = ask.server.hub.models[name].stored, 2 + len(kind.rows)
     assert kind.looks(model)[:looks] == kind.looks(twin)[:looks]
+    if "linear" in kind.name:
+        for row in kind.rows:
+            said, ours = remote.explain(row), twin.explain(row)
+            for part in ("value", "constant", "parts", "open_tickets", "total"):
+                assert getattr(said, part) == getattr(ours, part)
 
 
 OUTCOMES = {"True": "learned", "None": "learned", "False": "late", "refused": "refused"}

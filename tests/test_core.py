@@ -19,6 +19,7 @@ from belated.core.component import Component
 from belated.errors import SnapshotError
 from belated.research.core.rival_matrices import VAW
 from conftest import Python
+from pins import differing, stored
 
 MODE = "import belated.core as c, belated.core.tickets as t; print(c.COMPILED, t.__file__)"
 
@@ -39,6 +40,15 @@ def test_extensions_are_used_where_they_are_built(python: Python) -> None:
     found = python("-c", MODE, BELATED_INTERPRETED="0", BELATED_REQUIRE_COMPILED="1").split()
     assert found[0] == "True"
     assert not found[1].endswith(".py")
+
+
+@pytest.mark.needs_compiler
+@pytest.mark.compiled
+def test_compiled_is_interpreted_bit_for_bit(python: Python) -> None:
+    """All pins are of what runs without a compiler."""
+    found = python("pins.py", "--print", BELATED_INTERPRETED="0", BELATED_REQUIRE_COMPILED="1")
+    lines = differing(stored(), json.loads(found))
+    assert not lines, "\n".join([f"{len(lines)} pins differ:", *lines])
 
 
 LIFE = """

@@ -139,39 +139,6 @@ def test_intervals_without_ends_are_drawn_and_counted(browser: Browser, ask: Cal
     tab.context.close()
 
 
-def test_closed_tickets_do_not_wait_and_the_past_has_its_own_times(
-    browser: Browser, ask: Caller
-) -> None:
-    settings = {"bits": 8, "silence": 0, "deadline": "P9D"}
-    ask("POST", "/models", {"name": "past", "kind": "LinearModel", "settings": settings})
-    for key in range(20):
-        item = {"features": {"a": 1.0}, "key": key, "at": 1.7e9 + key * 60.0}
-        ask("POST", "/models/past/predict", item)
-    told = [{"key": key, "value": 1, "at": 1.7e9 + 3e5} for key in range(3)]
-    ask("POST", "/models/past/observe", {"items": told})
-    said: list[str] = []
-    tab = opened(browser, ask, 390, "light", said)
-    tab.get_by_role("button", name="past").click()
-    expect(tab.locator("#timeline figcaption")).to_contain_text("17 of them still wait (dashed)")
-    expect(tab.locator("#told")).to_be_visible()
-    expect(tab.locator("#age tbody tr").last).to_contain_text("1 week")
-    expect(tab.locator("#timeline")).to_contain_text("3 d later")  # as far as its clock has come
-    ask("POST", "/models/past/tick", {"at": 1.7e9 + 1e6})
-    late = [{"key": key, "value": 1, "at": 1.7e9 + 1e6} for key in range(3, 8)]
-    ask("POST", "/models/past/observe", {"items": late})
-    caption = tab.locator("#timeline figcaption")
-    expect(caption).to_contain_text("0 of them still wait (dashed), 12 were closed", timeout=8000)
-    assert tab.locator("#timeline .waiting").count() == 0
-    assert tab.locator("#timeline .closed").count() == 12
-    expect(tab.locator("#tiles div", has_text="came too late")).to_contain_text("5")
-    expect(tab.locator("#why")).to_be_empty()
-    tab.get_by_role("button", name="value").click()
-    expect(tab.locator("#told")).to_be_hidden()
-    assert tab.evaluate("document.documentElement.scrollWidth") <= 390
-    assert said == []
-    tab.context.close()
-
-
 def test_the_keyboard_reaches_everything(browser: Browser, ask: Caller) -> None:
     tab = opened(browser, ask, 1280, "light", [])
     expect(tab.get_by_role("button", name="layout")).to_be_visible()

@@ -10,9 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import belated as bl
-from belated.reductions import LONGEST, Wrapper
-from belated.research.game import one
-from compositions import AdaGrad
+from belated.reductions import Wrapper
 from conftest import shortened
 from held import held
 from test_leader import surrogate_regret
@@ -33,19 +31,6 @@ def after(rounds: int, wrapper: Wrapper, lost: int = 1) -> bl.Learner:
 
 
 # --- When it gives up ----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("wait", [0, 1, 2, 7])
-def test_an_answer_is_used_up_to_the_deadline_and_dropped_after(wait: int) -> None:
-    learner = bl.Learner(bl.Deadline(INNER, wait))
-    for _ in range(1 + wait):
-        learner.predict()
-    in_time, late = learner.snapshot(), bl.Learner.restore(learner.snapshot())
-    late.predict()
-    assert (late.open, late.report().skipped) == (1 + wait, 1)
-    assert late.observe(0, COST) is False
-    assert late.report().late == 1
-    assert bl.Learner.restore(in_time).observe(0, COST) is True
 
 
 def test_giving_up_is_cancelling_in_time() -> None:
@@ -71,46 +56,6 @@ def test_giving_up_is_cancelling_in_time() -> None:
     assert a.certificate == b.certificate
 
 
-def test_delays_and_backlogs_stay_below_the_deadline() -> None:
-    report = after(500, bl.Deadline(INNER, 9), lost=3).report()
-    assert (report.max_delay, report.max_backlog) == (9, 3)
-    assert report.skipped == 164
-    assert report.observed + report.skipped + report.open == 500
-    report = after(100, bl.Deadline(INNER, LONGEST)).report()
-    assert (report.skipped, report.open) == (0, 100)
-
-
-def test_a_base_that_fails_while_giving_up_undoes_the_prediction() -> None:
-    class Moody(AdaGrad):
-        """Fails when told to."""
-
-        fails = False
-
-        def update(self, cost: Any, lag: int, open_lags: int) -> Any:
-            if self.fails:
-                raise RuntimeError("no")
-            return super().update(cost, lag, open_lags)
-
-    inside = bl.FirstOrder(Moody(2))
-    for wrapper in (bl.Deadline(inside, 3, forget=2), bl.Skip(inside, forget=0)):
-        learner = after(40, wrapper, lost=4)
-        learner.predict()
-        for _ in range(40):
-            before = learner.snapshot()
-            Moody.fails = True
-            try:
-                learner.predict()
-            except RuntimeError:
-                break
-            finally:
-                Moody.fails = False
-        else:
-            pytest.fail("nothing was given up on")
-        assert learner.snapshot() == before
-        ticket = learner.predict().ticket
-        assert learner.observe(ticket, COST)
-
-
 # --- Forgetting ----------------------------------------------------------------------------------
 
 
@@ -124,26 +69,12 @@ def test_a_ticket_is_forgotten_so_many_predictions_after_giving_up(forget: int) 
         learner.predict()
     before = learner.snapshot()
     for word in (lambda: learner.observe(0, COST), lambda: learner.cancel(0)):
-        with pytest.raises(bl.UnknownTicket, match="ticket 0 is forgotten: it was given up on"):
+        with pytest.raises(
+            bl.errors.UnknownTicket, match="ticket 0 is forgotten: it was given up on"
+        ):
             word()
     assert learner.snapshot() == before
     assert learner.report().late == 0
-
-
-def test_a_late_answer_or_a_cancellation_comes_before_forgetting() -> None:
-    learner = bl.Learner(bl.Deadline(INNER, 2, forget=3))
-    for _ in range(5):
-        learner.predict()
-    assert learner.observe(0, COST) is False
-    learner.cancel(1)
-    for ticket in (0, 1):
-        with pytest.raises(bl.AlreadyObserved):
-            learner.cancel(ticket)
-    for _ in range(20):
-        learner.predict()
-    report = learner.report()
-    assert (report.skipped, report.late, report.cancelled) == (22, 1, 0)
-    assert known(learner) == report.open + 3
 
 
 SMALLEST = 64
@@ -188,15 +119,6 @@ def test_skip_needs_memory_for_open_tickets_only() -> None:
     assert after(100_000, bl.Skip(INNER), lost=10)._player.tickets.capacity > 10_000
 
 
-def test_a_game_makes_room_in_advance_only_where_the_timeline_says_how_much() -> None:
-    """With a wrapper fewer tickets are known than the timeline has open; the table grows."""
-    timeline = bl.delays.lost(bl.delays.constant(3_000, 0), 1.0, seed=1)
-    game = bl.Game(bl.losses.Linear(bl.losses.Random(2)), timeline)
-    patient, timely = (bl.Deadline(INNER, 20, forget=forget) for forget in (None, 0))
-    assert [one._most_open(spec, game) for spec in (INNER, patient, timely)] == [3_000, 0, 0]
-    assert bl.play(patient, game).report == bl.play(timely, game).report
-
-
 @given(
     st.lists(st.sampled_from(["predict", "predict", "observe", "cancel"]), max_size=80),
     st.integers(0, 5),
@@ -218,8 +140,8 @@ def test_forgetting_changes_nothing_but_what_is_known(
         ticket = draw.randrange(keeps.rounds)
         found = [outcome(learner, event, ticket) for learner in (keeps, forgets)]
         if ticket < forgets._player.tickets.forgotten:
-            assert found[0] in (False, None, bl.AlreadyObserved)
-            assert found[1] is bl.UnknownTicket
+            assert found[0] in (False, None, bl.errors.AlreadyObserved)
+            assert found[1] is bl.errors.UnknownTicket
         else:
             assert found[0] == found[1]
     a, b = keeps.report().to_dict(), forgets.report().to_dict()

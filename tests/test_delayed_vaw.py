@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import belated as bl
 import sealing
 from belated import delays
-from belated.errors import BadFeedback, SnapshotError, SpecError
+from belated.errors import BadFeedback, SnapshotError
 from belated.research.rivals import DelayedVAW
 from conftest import Python
 from naive_later_rivals import NaiveDelayedVAW
@@ -95,13 +95,6 @@ def test_without_delay_it_is_vovk_azoury_and_warmuth() -> None:
     np.testing.assert_allclose(model.weights, np.linalg.solve(a, b))
 
 
-def test_predictions_are_cut_off() -> None:
-    model = DelayedVAW(1, magnitude=0.5, norm=1.0)
-    model.replay(np.full((50, 1), 0.5), np.full(50, 0.5), delays.constant(50, 0))
-    assert model.predict([1.0]).value == 0.5
-    assert model.predict([-1.0]).value == -0.5
-
-
 # --- What it promises ----------------------------------------------------------------------------
 
 
@@ -137,16 +130,6 @@ def test_no_weights_do_better_by_more_than_promised(
         assert model.regret_within(norm) <= model.bound(timeline, size=1.0, norm=norm).total
 
 
-def test_what_is_promised_in_advance() -> None:
-    model = DelayedVAW(2, magnitude=2.0, norm=3.0, ridge=0.5)
-    prompt, steady = delays.constant(100, 0), delays.constant(100, 4)
-    learned = 2.0 * math.log1p(1.5**2 * 100 / (2 * 0.5))
-    assert model.bound(prompt, size=1.5).total == pytest.approx(0.25 * 9.0 + 2.0 * learned)
-    drift = min(4 * learned, 4 + 1.5 * 3.0 / 2.0 * math.sqrt(steady.total_delay / 2.0))
-    late = 0.25 * 9.0 + 4.0 * 6.0 * drift
-    assert model.bound(steady, size=1.5).delay == pytest.approx(late)
-
-
 # --- One model, many ways to run it --------------------------------------------------------------
 
 
@@ -164,15 +147,6 @@ def test_compiled_is_interpreted_bit_for_bit(python: Python) -> None:
     batch(model, rows, labels)
     model.cancel(min(model._model.tickets.answerable()))
     assert python("test_delayed_vaw.py", BELATED_INTERPRETED="1").strip() == model.snapshot().hex()
-
-
-def test_the_inverse_is_computed_afresh_now_and_then() -> None:
-    rows, labels = log(1100, 2, 4)
-    model = DelayedVAW(2, magnitude=1.5, norm=1.0)
-    values = model.replay(rows, labels, delays.constant(1100, 0))
-    a = np.eye(2) + rows.T @ rows
-    expected = rows[-1] @ np.linalg.solve(a, rows[:-1].T @ labels[:-1])
-    assert values[-1] == pytest.approx(expected, abs=1e-13)
 
 
 # --- Keys, refusals, snapshots -------------------------------------------------------------------
@@ -198,23 +172,6 @@ def test_labels_beyond_the_magnitude_are_counted_or_refused() -> None:
     assert strict.snapshot() == before
     assert lax.observe(0, 1.5)
     assert (lax.excess, strict.excess) == (1, 0)
-
-
-@pytest.mark.parametrize(
-    ("changed", "words"),
-    [
-        ({"dimension": 0}, "dimension must be at least 1"),
-        ({"dimension": 10_000}, "use bl.LinearModel for more"),
-        ({"magnitude": 0.0}, "magnitude must be positive"),
-        ({"norm": math.inf}, "norm"),
-        ({"ridge": 1e60}, "ridge must be from 1e-50 to 1e50"),
-        ({"caution": -1.0}, "caution must be positive"),
-        ({"strict": 1}, "strict must be True or False"),
-    ],
-)
-def test_what_it_is_told_is_checked(changed: dict[str, Any], words: str) -> None:
-    with pytest.raises(SpecError, match=words):
-        DelayedVAW(**{"dimension": 2, **TOLD, **changed})
 
 
 def test_snapshots_that_no_model_can_have_come_to_are_refused() -> None:

@@ -46,6 +46,6 @@ def test_bounds_allow_the_tested_versions_and_exclude_the_next_minor(name: str) 
 
 def test_the_bound_of_uvicorn_is_that_of_the_connections() -> None:
     pytest.importorskip("uvicorn", reason="uvicorn is not installed")
-    from belated.service.wire import KNOWN
+    from belated.service.run import KNOWN
 
     assert TESTED["uvicorn"] == KNOWN

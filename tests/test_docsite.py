@@ -20,7 +20,16 @@ WRITTEN = [page for page in PAGES if page.parent.name != "results" and page.name
 INSIDE = {"demo", "engine"}
 """Packages that are no part of the interface, though they say what they offer."""
 MAIN = (
-    *(bl.LinearModel, bl.Intervals, bl.Learner, bl.Problem, bl.Timeline, bl.Game, bl.Run, bl.Runs),
+    *(
+        bl.LinearModel,
+        bl.Intervals,
+        bl.Learner,
+        bl.Problem,
+        bl.Timeline,
+        bl.Game,
+        bl.reports.Run,
+        bl.reports.Runs,
+    ),
     *(bl.Chooser, bl.Knobs, Evaluation),
 )
 

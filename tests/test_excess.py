@@ -71,17 +71,6 @@ def test_a_strict_learner_refuses_it(spec: Any, small: Any, large: Any) -> None:
     assert not learner.observe(0, small)
 
 
-def test_a_batch_counts_it_too() -> None:
-    spec = bl.Skip(bl.FirstOrder(bl.PFTRL(BALL, TIGHT)))
-    learner = after_a_skip(spec.learner, [0.5])
-    learner.observe(0, [1000.0])
-    events = [0, *(event for t in range(1, 30) for event in (t, ~t)), ~0]
-    batch = bl.Learner(spec)
-    batch.replay(events, [[1000.0], *([0.5],) * 29])
-    assert batch.report() == learner.report()
-    assert batch.report().excess == 1
-
-
 def test_games_count_it_too() -> None:
     """A game and its own learner, event by event, agree on what was larger than assumed."""
     delays = [40, *(0,) * 59]
@@ -132,14 +121,6 @@ def test_the_certificate_knows_of_it() -> None:
     assert "1 gradients exceeded lipschitz" in report.certificate_note
 
 
-def test_a_cancelled_ticket_takes_no_answer() -> None:
-    learner = bl.Learner(bl.FirstOrder(bl.PFTRL(BALL, TIGHT)))
-    learner.predict()
-    learner.cancel(0)
-    with pytest.raises(bl.AlreadyObserved):
-        learner.observe(0, [1000.0])
-
-
 # ---- gradients that nobody saw ------------------------------------------------------------------
 
 
@@ -167,17 +148,6 @@ def test_without_lipschitz_an_unanswered_ticket_ends_the_certificate(spec: Any) 
         assert getattr(report, what) == 1
         if what == "open":
             learner.cancel(ticket)
-
-
-def test_without_lipschitz_a_skipped_ticket_ends_the_certificate() -> None:
-    learner = bl.Learner(bl.Skip(BLIND))
-    learner.predict()
-    for t in range(1, 2000):
-        learner.predict()
-        learner.observe(t, [1.0])
-    report = learner.report()
-    assert (report.certificate, report.skipped) == (None, 1)
-    assert "open, skipped or cancelled (1)" in report.certificate_note
 
 
 def test_a_lipschitz_that_did_not_hold_bounds_nothing_unseen() -> None:
@@ -244,17 +214,3 @@ def test_certificates_hold_in_lives_with_surprises(
             keeps = lipschitz is not None and np.abs(gradients[so_far]).max() > lipschitz
             if report.certificate is not None and not (keeps and not report.excess):
                 assert regret <= report.certificate.total * (1.0 + 1e-9)
-
-
-def test_a_late_function_was_not_seen_at_the_point_played() -> None:
-    base = bl.OMD(bl.Ball(1), bl.rates.Tight(1.0))
-    learner = bl.Learner(bl.Deadline(bl.FullInformation(base), rounds=0))
-    learner.predict()  # f(x) = 1e6 max(0, 0.01 - x), played at 0
-    for t in range(1, 300):
-        ticket, _ = learner.predict()
-        cost = -1.1 if t == 1 else -1.0
-        learner.observe(ticket, lambda z, cost=cost: np.array([cost]))
-    learner.observe(0, lambda z: np.array([-1e6 if z[0] < 0.01 else 0.0]))
-    report = learner.report()
-    assert report.certificate is None
-    assert "nothing bounds the gradients" in report.certificate_note

@@ -79,7 +79,7 @@ def all_losses() -> list[Loss]:
     found: list[Loss] = [CUSTOM]
     for family, source in itertools.product(FAMILIES, SOURCES):
         if source is losses.Adaptive and family is not losses.Linear:
-            with pytest.raises(bl.SpecError, match=r"only losses\.Linear can be adaptive"):
+            with pytest.raises(bl.errors.SpecError, match=r"only losses\.Linear can be adaptive"):
                 made(family, source)
         else:
             found.append(made(family, source))
@@ -133,18 +133,3 @@ def test_all_go_through_all_places(python: Python, capsys: pytest.CaptureFixture
             "-c", f"import test_families as t; t.check_all({every})", BELATED_INTERPRETED="1"
         )
     assert said == f"{(6 * 6 + 1 + 1) * len(SETS) // every}\n"
-
-
-class _Strange(Domain):
-    kind = "Strange"
-    dim, center, diameter = DIM, (0.0, 0.0), 2.0
-    inner_radius = outer_radius = 1.0
-
-    def __repr__(self) -> str:
-        return "Strange()"
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_an_unknown_set_is_refused(family: type[Loss]) -> None:
-    with pytest.raises(bl.SpecError, match=r"games are played on Ball, .*, got Strange\(\)"):
-        made(family, losses.Random).constants(_Strange())

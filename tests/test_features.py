@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections import ChainMap, OrderedDict
+from decimal import Decimal
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -249,3 +250,11 @@ def sequence(length: int) -> bytes:
 @pytest.mark.parametrize(("length", "expected"), VECTORS.items())
 def test_published_hashes(length: int, expected: int) -> None:
     assert xxh64(sequence(length)) == expected
+
+
+def test_a_nan_that_cannot_be_compared_is_missing() -> None:
+    given, without = LinearModel(bits=4), LinearModel(bits=4)
+    nothing: Any = Decimal("sNaN")
+    given.predict({"x": nothing, "y": 1.0}, at=nothing)
+    without.predict({"y": 1.0})
+    assert given.snapshot() == without.snapshot()

@@ -15,8 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import belated as bl
 from belated import LinearModel
-from belated.errors import BadFeatures, BadFeedback, ClockError
+from belated.errors import BadFeatures, BadFeedback, BadKey, ClockError
 from belated.frames import Frame, cells_of
 from belated.models.linear.features import Hasher
 from belated.scalars import plain
@@ -199,3 +200,91 @@ def test_labels_that_are_none() -> None:
         model.observe_many([0, 1], [Decimal(1), "1"])
     with pytest.raises(BadFeedback, match="got nan for ticket 1"):
         model.observe_many([0, 1], pd.array([1, None], "Int64"))
+
+
+VISITS = pd.DataFrame(
+    {
+        "size": [1.5, 2.5],
+        "shop": ["north", "south"],
+        "visit": ["v1", "v2"],
+        "at": pd.date_range("2026-03-01", periods=2, tz="UTC"),
+    }
+)
+
+
+@pytest.mark.parametrize("make", [bl.LinearModel, lambda: bl.Intervals(bl.LinearModel())])
+def test_a_row_of_pandas_is_its_dict(make: Any, tmp_path: Any) -> None:
+    row = VISITS[["size", "shop"]].iloc[0]
+    one, other = make(), make()
+    assert one.predict(row)[1:] == other.predict(dict(row))[1:]
+    assert one.peek(row) == other.peek(dict(row))
+    one.predict_many([row, row])
+    other.predict_many([dict(row), dict(row)])
+    assert one.snapshot() == other.snapshot()
+    assert make().predict(pd.Series([1.0, 2.0]))[1] == 0.0  # a vector
+    for many in (VISITS.iloc[:1], [dict(row)]):
+        with pytest.raises(BadFeatures, match=r"predict: one row is wanted.*use predict_many"):
+            one.predict(many)
+        with pytest.raises(BadFeatures, match=r"peek: one row is wanted.*use peek_many"):
+            one.peek(many)
+    with bl.open(tmp_path / "s.db") as store:
+        stored = store.model("m", make())
+        stored.predict(row)
+        stored.predict_many([row, row])
+    with bl.open(tmp_path / "s.db") as store:
+        assert store.model("m").report().rounds == 3
+
+
+@pytest.mark.parametrize("is_stored", [False, True])
+def test_choosers_and_knobs_take_frames(is_stored: bool, tmp_path: Any) -> None:
+    frame, rows = VISITS, VISITS[["size", "shop"]].to_dict("records")
+    with bl.open(tmp_path / "s.db") as store:
+
+        def kept(name: str, model: Any) -> Any:
+            return store.model(name, model) if is_stored else model
+
+        chooser, plain = (kept(name, bl.Chooser(["a", "b"])) for name in "cp")
+        found = chooser.choose_many(frame, keys="visit", at="at")
+        expected = plain.choose_many(rows, keys=frame["visit"], at=frame["at"])
+        assert found.actions == expected.actions
+        assert chooser.snapshot() == plain.snapshot()
+        assert chooser.peek_many(frame) == [
+            chooser.peek(row.to_dict()) for _, row in frame.iterrows()
+        ]
+        with pytest.raises(BadKey, match="keys must be a list"):
+            chooser.choose_many(rows, keys="ab")
+        knobs = kept("k", bl.Knobs({"price": (1, 5)}, context={"size": (0, 4)}))
+        knobs.predict_many(frame[["size", "visit", "at"]], keys="visit", at="at")
+        assert knobs.is_open("v2")
+
+
+@pytest.mark.parametrize("is_stored", [False, True])
+def test_every_batch_of_a_frame_can_be_a_frame(is_stored: bool, tmp_path: Any) -> None:
+    frame = VISITS[["size", "visit"]]
+    with bl.open(tmp_path / "s.db") as store:
+
+        def kept(name: str, model: Any) -> Any:
+            return store.model(name, model) if is_stored else model
+
+        intervals = kept("i", bl.Intervals(bl.LinearModel()))
+        chooser = kept("c", bl.Chooser(["a", "b"]))
+        knobs = kept("k", bl.Knobs({"price": (1, 5)}, context={"size": (0, 4)}))
+        for found, names in (
+            (intervals.predict_many(frame, keys="visit", as_frame=True), "ticket value low high"),
+            (intervals.peek_many(VISITS[["size"]], as_frame=True), "value low high"),
+            (chooser.choose_many(frame, keys="visit", as_frame=True), "ticket action probability"),
+            (knobs.predict_many(frame, keys="visit", as_frame=True), "ticket setting"),
+        ):
+            assert list(found.columns) == names.split()
+            assert found.index.equals(frame.index)
+        before = intervals.snapshot()
+        with pytest.raises(BadFeatures, match="as_frame=True needs rows in a frame, got a list"):
+            intervals.predict_many([{"size": 1.0}], as_frame=True)
+        with pytest.raises(BadFeatures, match="the frame has no column 'ate'; it has 'size', 'vis"):
+            intervals.predict_many(frame, at="ate")
+        assert intervals.snapshot() == before
+        assert "<th>predictions</th><td>2</td>" in intervals._repr_html_()
+    many: Any = bl.LinearModel().predict_many(np.ones((12, 1)))
+    html = many._repr_html_()
+    assert "<caption>Forecasts, 12 rows</caption>" in html
+    assert html.count("<tr>") == 11

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import signal
 from collections.abc import Callable
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -18,41 +19,13 @@ import belated as bl
 from belated import core
 from belated.core import linear
 from belated.errors import BadFeedback, BadKey, UnknownTicket
+from kinds import KINDS
 
 ROWS = [[1.0, 0.5], [2.0, 0.0], [3.0, -1.0]]
 
 
 def model(**changes: Any) -> bl.LinearModel:
     return bl.LinearModel(**{"loss": "squared", "bits": 4, "wait": None, **changes})
-
-
-@pytest.mark.parametrize(
-    "form",
-    [
-        tuple,
-        iter,
-        np.array,
-        lambda keys: np.array(keys, dtype=object),
-        pd.Series,
-        pd.Index,
-        lambda keys: pd.Series(keys, index=[7, 8, 9]),
-        dict.fromkeys,
-    ],
-    ids=range(8),
-)
-@pytest.mark.parametrize("keys", [["a", "b", "c"], ["70", "80", "90"]], ids=["text", "digits"])
-def test_columns_of_keys(form: Callable[[Any], Any], keys: list[Any]) -> None:
-    given, plain = model(), model()
-    plain.predict_many(ROWS, keys=keys)
-    if form == dict.fromkeys:
-        with pytest.raises(BadKey, match="keys must be a list, one for each row, got dict"):
-            given.predict_many(ROWS, keys=form(keys))
-        return
-    given.predict_many(ROWS, keys=form(keys))
-    assert given.snapshot() == plain.snapshot()
-    for each, names in ((given, form(keys)), (plain, keys)):
-        assert each.observe_many(names, [1.0, 2.0, 3.0]).all()
-    assert given.snapshot() == plain.snapshot()
 
 
 GAPS: dict[str, Callable[[list[Any]], Any]] = {
@@ -93,20 +66,28 @@ def test_columns_with_gaps(form: Callable[[Any], Any], keys: list[Any], tmp_path
         assert store.model("gaps").snapshot() == before
 
 
-def test_the_row_that_has_no_key_at_all_is_named() -> None:
-    asked = model()
-    cases: list[tuple[Any, int]] = [
-        (["a", math.nan, 2.5], 2),
-        ([None, b"x", "c"], 1),
-        (pd.Series([70, None, 90]), 0),  # of floats
-        (pd.Series([70, 80, 90]), 0),
-        (["a", "b", np.int64(3)], 2),
-        ([np.nan, None, np.True_], 2),
-    ]
-    for keys, row in cases:
-        with pytest.raises(BadKey, match=f"row {row}: a key is a string, got"):
-            asked.predict_many(ROWS, keys=keys)
-    assert asked.rounds == 0
+@pytest.mark.parametrize(
+    ("form", "rows"),
+    [
+        (pd.DataFrame, lambda df: df.to_dict("records")),
+        (pl.DataFrame, lambda df: df.to_dicts()),
+        (pa.table, lambda table: table.to_pylist()),
+    ],
+    ids=["pandas", "polars", "arrow"],
+)
+def test_data_frames_are_their_rows(
+    form: Callable[[Any], Any], rows: Callable[[Any], Any], tmp_path: Path
+) -> None:
+    table = form({"a": [1.0, 2.0], "b": ["x", "y"]})
+    with bl.open(tmp_path / "frames.db") as store:
+        for asked in (model(), store.model("frames", model())):
+            assert asked.peek_many(table).tolist() == asked.peek_many(rows(table)).tolist()
+            tickets, values = asked.predict_many(table, keys="b")
+            assert tickets.tolist() == [0, 1]
+            assert asked.observe_many(form({"b": ["y", "x"]})["b"], [1.0, 0.0]).all()
+            for key, value in zip("xy", values.tolist(), strict=True):
+                assert not asked.is_open(key)
+                assert value == model().peek({"a": 1.0})
 
 
 ODD: list[tuple[Any, int, str]] = [
@@ -132,38 +113,6 @@ def test_a_label_that_is_no_number_has_a_position(labels: Any, place: int, shown
     assert asked.snapshot() == before
 
 
-@pytest.mark.parametrize(
-    ("form", "rows"),
-    [
-        (pd.DataFrame, lambda df: df.to_dict("records")),
-        (pl.DataFrame, lambda df: df.to_dicts()),
-        (pa.table, lambda table: table.to_pylist()),
-    ],
-    ids=["pandas", "polars", "arrow"],
-)
-def test_data_frames_are_their_rows(
-    form: Callable[[Any], Any], rows: Callable[[Any], Any], tmp_path: Path
-) -> None:
-    table = form({"a": [1.0, 2.0], "b": ["x", "y"]})
-    with bl.open(tmp_path / "frames.db") as store:
-        for asked in (model(), store.model("frames", model())):
-            assert asked.peek_many(table).tolist() == asked.peek_many(rows(table)).tolist()
-            tickets, values = asked.predict_many(table, keys="b")
-            assert tickets.tolist() == [0, 1]
-            assert asked.observe_many(form({"b": ["y", "x"]})["b"], [1.0, 0.0]).all()
-            for key, value in zip("xy", values.tolist(), strict=True):
-                assert not asked.is_open(key)
-                assert value == model().peek({"a": 1.0})
-
-
-def test_keys_of_closed_tickets_are_forgotten() -> None:
-    live = model(max_open=10)
-    for begin in range(0, 6000, 100):
-        live.predict_many([[1.0]] * 100, keys=[f"k{i}" for i in range(begin, begin + 100)])
-    assert len(live._keys.ticket_of) <= 2 * len(live.answerable()) + 100 < 4000
-    assert live.observe_many([f"k{i}" for i in range(5990, 6000)], np.ones(10)).all()
-
-
 @pytest.mark.skipif(not core.COMPILED, reason="interpreted events can be cut in two")
 def test_who_is_interrupted_has_keys_for_what_was_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(linear, "CHUNK", 100)
@@ -186,3 +135,43 @@ def test_who_is_interrupted_has_keys_for_what_was_asked(monkeypatch: pytest.Monk
     assert live.ticket(f"k{live.rounds - 1}") == live.rounds - 1
     with pytest.raises(UnknownTicket):
         live.ticket(f"k{live.rounds}")
+
+
+class Plain(str, Enum):  # noqa: UP042  # the str() of a StrEnum is its value
+    """Names whose text, hash and value differ."""
+
+    A = "a"
+    B = "b"
+
+
+class Odd(str):
+    """A text that says it is equal to nothing."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return False
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+UNTIMED = [name for name, kind in KINDS.items() if not kind.is_timed]
+
+
+@pytest.mark.parametrize("name", UNTIMED)
+def test_a_key_of_a_type_derived_from_str_is_its_text(name: str) -> None:
+    kind = KINDS[name]
+    single, many = kind.make(), kind.make()
+    for number, key in enumerate(Plain):
+        kind.predict(single, number, key=key)
+    rows = [kind.row(number)[0] for number in range(2)] if kind.rows else 2
+    getattr(many, f"{kind.asks}_many")(rows, keys=list(Plain))
+    assert single.snapshot() == many.snapshot()
+    assert [single.ticket("a"), many.ticket(Plain.B)] == [0, 1]
+    with pytest.raises(BadKey, match="row 1: the key 'b' is that of row 0"):
+        getattr(kind.make(), f"{kind.asks}_many")(rows, keys=[Odd("b"), Odd("b")])
+    single.observe(Plain.A, kind.answer(0))
+    single.observe("b", kind.answer(1))
+    many.observe_many(["a", Plain.B], [kind.answer(0), kind.answer(1)])
+    assert single.snapshot() == many.snapshot()

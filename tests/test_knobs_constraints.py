@@ -289,25 +289,6 @@ def test_what_was_played_in_spite_of_a_constraint_is_learned_as_it_was() -> None
     assert Knobs.restore(knobs.snapshot()).snapshot() == knobs.snapshot()
 
 
-def test_live_is_batch_with_constraints_and_a_clock() -> None:
-    """Both stand behind other arrays, and neither is taken for the other."""
-    told: dict[str, Any] = {"constraints": [{"x": 1, "y": 1, "at_least": 0.2}], "deadline": "5s"}
-    ranges = {"x": (0, 1), "y": (0, 1)}
-    live, batch = Knobs(ranges, **told), Knobs(ranges, **told)
-    events = [0, ~0, 1, 2, ~2, 3, ~1, 4, ~4, 5, ~5, 6, ~6, 7, ~7, 8, ~8, 9, ~9, 10, ~10, 11]
-    times = [float(i) for i in range(len(events))]
-    costs = [math.sin(i) for i in range(12)]
-    plays = []
-    for event, at in zip(events, times, strict=True):
-        if event >= 0:
-            plays.append(live.predict(at=at).setting)
-        else:
-            live.observe(~event, costs[~event], at=at)
-    assert batch.replay(None, costs, events, at=times) == plays
-    assert batch.snapshot() == live.snapshot()
-    assert all(play["x"] + play["y"] >= 0.2 for play in plays)
-
-
 @pytest.mark.parametrize(
     ("constraints", "words"),
     [

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +12,12 @@ import numpy as np
 import pytest
 
 import belated as bl
-from belated.core.knobs import Comparison
+from belated.core.knobs import Comparison, History
 from belated.models.knobs import Knobs
 from belated.models.knobs.page import page_of
 from belated.ranges import Categories, Int
+from belated.report import Bars, Heat, Lines
+from naive_knobs import NaiveKnobs
 from test_knobs import ONE, THREE, bowl
 
 LEARNER, START = range(2)  # arms
@@ -158,34 +162,6 @@ def test_an_alarm_is_one_alarm_whatever_is_called_afterwards() -> None:
     assert Knobs.restore(knobs.snapshot()).snapshot() == knobs.snapshot()
 
 
-def test_a_person_who_reverts_loses_no_comparison() -> None:
-    """Revert and resume by hand leave it as it was."""
-    knobs = _comparing()
-    told = knobs.report().comparison
-    knobs.revert()
-    knobs.resume()
-    assert knobs.report().comparison == told
-
-
-def test_a_replay_compares_nothing(tmp_path: Path) -> None:
-    """The coin of knobs that only look on has decided nothing; an override leaves it valid."""
-    with bl.open(tmp_path / "store") as store:
-        model = store.model("m", Knobs(ONE, holdout=0.5))
-        for _ in range(12):
-            model.played(model.predict().ticket, {"x": 0.5})
-        for ticket in range(12):
-            model.observe(ticket, 1.0)
-        told = model.report().comparison
-        assert told is not None
-        assert told.start_rounds + told.learner_rounds == 12
-        other = store.rebuild("m", Knobs(ONE, holdout=0.5, seed=1)).report()
-    assert other.observed == 12
-    assert other.comparison is not None
-    assert other.comparison is not None
-    assert other.comparison.start_rounds + other.comparison.learner_rounds == 0
-    assert [each.start_costs for each in other.past] == [0]
-
-
 def test_false_alarms_are_rare() -> None:
     """Both arms cost the same, with skewed noise: of 100 comparisons at most 8 ever alarm.
 
@@ -200,21 +176,6 @@ def test_false_alarms_are_rare() -> None:
         worse = [comparison.compare(arm, cost) for arm, cost in zip(arms, costs, strict=True)]
         alarms += any(worse)
     assert alarms <= 8
-
-
-def test_a_report_is_data_and_a_table() -> None:
-    """Before and after there is a unit."""
-    knobs = Knobs(ONE, goal="max")
-    assert "none yet" in str(knobs.report())
-    bowl(knobs, 30)
-    report = knobs.report()
-    assert sum(report.memories.values()) == pytest.approx(1.0)
-    assert sum(report.features.values()) == pytest.approx(1.0)
-    assert report.to_dict()["goal"] == "max"
-    assert report.noise is not None
-    assert report.noise > 0.0
-    assert '"best"' in report.to_json()
-    assert repr(knobs) == "<Knobs, x: 30 rounds, 3 open>"
 
 
 @pytest.mark.parametrize("holdout", [0.1, 0.02])
@@ -236,3 +197,201 @@ def test_a_learner_that_is_worse_raises_an_alarm_also_with_rare_costs() -> None:
         arm = START if coin < 0.2 else LEARNER
         is_worse = comparison.compare(arm, float(luck < (0.02 if arm == START else 0.2)))
     assert is_worse
+
+
+# --- What reports say of the contexts that came, and settings that nobody can change from outside.
+
+CONTEXT: dict[str, Any] = {"country": ["PT", "NO", "SE"], "hour": (0, 24)}
+
+
+def lived_in_countries(rounds: int = 60) -> tuple[Knobs, list[np.ndarray]]:
+    """Return knobs whose best is +0.5 in one country and -0.5 in the other, and the contexts."""
+    knobs = Knobs({"x": (-1, 1)}, context=CONTEXT)
+    rng = np.random.default_rng(0)
+    came = []
+    for t in range(rounds):
+        context = {"country": "PT" if t % 3 else "NO", "hour": float(rng.integers(0, 12))}
+        ticket, setting = knobs.predict(context)
+        goal = 0.5 if context["country"] == "PT" else -0.5
+        if t % 7 == 6:
+            knobs.cancel(ticket)
+            continue
+        if t % 5 == 0:
+            knobs.revise(ticket, 9.0)
+        knobs.observe(ticket, (setting["x"] - goal) ** 2 + 0.02 * float(rng.normal()))
+        came.append(knobs.settings.features(context))
+    return knobs, came
+
+
+def test_reports_are_means_over_the_contexts_that_came() -> None:
+    """Means and deviations are those of what was heard; and so is what is expected of a setting."""
+    knobs, came = lived_in_countries()
+    means, deviations = knobs._tuner.models.contexts()
+    assert means == pytest.approx(np.mean(came, axis=0), abs=1e-6)
+    assert deviations == pytest.approx(np.std(came, axis=0), abs=1e-6)
+    report = knobs.report()
+    each = [knobs._expected(report.best, features).cost for features in came]
+    assert report.expected == pytest.approx(np.mean(each), abs=1e-6)
+    rows = {(row.name, row.value): row for row in report.contexts}
+    assert [name for name, _ in rows] == ["country", "country", "hour", "hour"]
+    assert rows["country", "PT"].best["x"] > 0.25
+    assert rows["country", "NO"].best["x"] < -0.25
+    share = rows["country", "PT"].share
+    assert share == pytest.approx(np.mean([features[0] for features in came]), abs=1e-6)
+    assert ("country", "SE") not in rows  # it never came
+    assert report.to_dict()["contexts"][0]["name"] == "country"
+    asked = [section.question for section in page_of(knobs).sections]
+    assert asked[-1] == "What is best in which context?"
+
+
+def test_settings_cannot_be_changed_from_outside() -> None:
+    """Neither through what was given, nor through what is shown; they still copy and pickle."""
+    ranges: dict[str, Any] = {"x": (0.0, 1.0)}
+    start = {"x": 0.25}
+    knobs = Knobs(ranges, start=start, context={"hour": (0, 24)}, max_step={"x": 0.5})
+    ranges["y"] = (0, 1)
+    start["x"] = 0.9
+    settings = knobs.settings
+    for shown in (settings.knobs, settings.start, settings.context, settings.max_step):
+        with pytest.raises(TypeError):
+            shown["x"] = 3  # type: ignore[index]
+    settings.to_dict()["start"]["x"] = 7.0
+    knobs.report().start["x"] = 7.0
+    knobs.revert()
+    assert knobs.predict().setting == {"x": 0.25}
+    assert copy.deepcopy(settings) == settings == pickle.loads(pickle.dumps(settings))
+    assert bl.Knobs.restore(knobs.snapshot()).settings == settings
+
+
+# --- What knobs remember of the past, and the page that they write. -------------------------------
+
+
+def _played(knobs: bl.Knobs, rounds: int, seed: int = 3) -> list[float]:
+    """Play rounds whose costs come out of order, and return the costs."""
+    rng = np.random.default_rng(seed)
+    costs, waiting = [], []
+    for _ in range(rounds):
+        ticket, setting = knobs.predict()
+        away = sum(float(value) ** 2 for value in setting.values() if not isinstance(value, str))
+        costs.append(1.0 + away + 0.1 * float(rng.standard_normal()))
+        waiting.append(ticket)
+        if len(waiting) > 7:
+            heard = waiting.pop(int(rng.integers(len(waiting))))
+            knobs.observe(heard, costs[heard])
+    for ticket in waiting:
+        knobs.observe(ticket, costs[ticket])
+    return costs
+
+
+@pytest.mark.parametrize("rounds", [15, 150])
+def test_the_past_has_every_cost_once_where_it_was_played(rounds: int) -> None:
+    knobs = bl.Knobs({"x": (-1, 1)})
+    costs = _played(knobs, rounds)
+    past = knobs.report().past
+    assert sum(each.costs for each in past) == rounds
+    assert len(past) <= 64
+    length = past[1].first if len(past) > 1 else rounds
+    for each in past:
+        mine = costs[each.first : each.first + length]
+        assert each.costs == len(mine)
+        assert each.mean == pytest.approx(np.mean(mine))
+    assert knobs.report() == bl.Knobs.restore(knobs.snapshot()).report()
+
+
+def test_stretches_become_longer_and_lose_nothing() -> None:
+    history = History()
+    tickets = np.random.default_rng(0).permutation(5_000)
+    for ticket in tickets.tolist():
+        history.record(ticket, int(ticket % 3 == 0), float(ticket))
+    length = history.length
+    assert length == 128
+    for i, (counts, means) in enumerate(zip(history.answers, history.means, strict=True)):
+        mine = np.arange(i * length, min((i + 1) * length, 5_000))
+        start = mine[mine % 3 == 0]
+        learner = mine[mine % 3 > 0]
+        for seen, count, mean in zip((learner, start), counts, means, strict=True):
+            assert count == seen.size
+            assert mean == pytest.approx(seen.mean() if seen.size else 0.0)
+
+
+def test_rounds_of_the_start_are_counted_apart() -> None:
+    knobs = bl.Knobs({"x": (-1, 1)}, start={"x": 1.0}, holdout=0.5)
+    _played(knobs, 120)
+    report = knobs.report()
+    assert report.comparison is not None
+    assert sum(each.start_costs for each in report.past) == report.comparison.start_rounds
+    assert all(each.start_mean is None or 1.6 < each.start_mean < 2.4 for each in report.past)
+
+
+def test_a_page_says_what_was_measured_and_what_is_thought(tmp_path: Path) -> None:
+    knobs = bl.Knobs(
+        {"x": (-1, 1), "y": bl.ranges.Int(-2, 2)}, start={"x": 0.9, "y": 2}, holdout=0.3
+    )
+    _played(knobs, 150)
+    page = page_of(knobs)
+    assert "Measured: the learner is better than the start" in page.lead
+    kinds = [type(section.figure) for section in page.sections]
+    assert kinds == [Lines, Heat, Heat, Lines, Lines, Bars, type(None)]
+    knobs.page(tmp_path / "knobs.html")
+    assert "What does x do?" in (tmp_path / "knobs.html").read_text()
+
+
+# --- Knobs against the slow version ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("k", "context", "rounds", "stride"),
+    [(1, {}, 30, 1), (2, {}, 18, 1), (3, {"a": (-1, 1)}, 22, 1), (1, {}, 24, 60)],
+)
+def test_models_are_those_of_the_slow_version(
+    k: int, context: Any, rounds: int, stride: int
+) -> None:
+    """Costs come late and out of order; with a stride, origins move."""
+    knobs = Knobs({f"x{i}": (-1, 1) for i in range(k)}, context=context)
+    naive = NaiveKnobs(k, len(context))
+    rng = np.random.default_rng(k)
+    waiting: list[tuple[int, Any, Any, float]] = []
+    for t in range(rounds * stride):
+        z = {name: float(rng.integers(-4, 5)) / 4.0 for name in context}
+        ticket, setting = knobs.predict(z)
+        if t % stride:
+            knobs.cancel(ticket)
+            continue
+        x = np.array(list(setting.values()))
+        cost = float(np.sum((x - 0.3) ** 2) + 0.2 * rng.normal() + 0.5 * np.sin(t / 60.0))
+        cost += 30.0 if t == 20 * stride else 0.0
+        waiting.append((ticket, x, list(z.values()), cost))
+        while waiting and rng.random() < 0.55:
+            answer = waiting.pop(int(rng.integers(len(waiting))))
+            knobs.observe(answer[0], answer[3])
+            naive.observe(*answer)
+    _agree(knobs, naive)
+
+
+def _agree(knobs: Knobs, naive: NaiveKnobs) -> None:
+    """Demand the same weights, noise and coefficients, but for rounding."""
+    models = knobs._tuner.models
+    assert models.weights.size == len(naive.models) == 8
+    assert models.count == len(naive.learned) > 8
+    assert np.allclose(models.weights, [model.weight for model in naive.models], rtol=1e-5)
+    assert np.allclose(models.noise, [each.noise for each in naive.sets], rtol=1e-6)
+    rows = np.zeros((models.most, models.most + 1))
+    for g, each in enumerate(naive.sets):
+        rows[np.triu_indices(models.most, 0, models.most + 1)] = models.factors[g]
+        triangle = rows[:, :-1]
+        for model, size in zip(each.models, (models.base, models.most), strict=True):
+            assert model.theta is not None
+            w = rows[:size, -1]
+            found = np.linalg.solve(triangle[:size, :size], w)
+            assert np.allclose(found, model.theta, rtol=1e-5, atol=1e-6)
+
+
+def test_the_page_lists_the_constraints() -> None:
+    ranges = {"a": (0, 4), "b": (0, 4)}
+    both: list[dict[str, float]] = [
+        {"a": 1, "b": 2, "at_most": 10},
+        {"a": -1.5, "b": -1, "at_least": -9.5},
+    ]
+    says = page_of(bl.Knobs(ranges, constraints=both)).sections[-1].says
+    assert says.endswith("Settings also satisfy: a + 2 b <= 10; -1.5 a - b >= -9.5.")
+    assert "satisfy" not in page_of(bl.Knobs(ranges)).sections[-1].says

@@ -149,21 +149,6 @@ def bets(model: Model) -> npt.NDArray[np.float64]:
     return found
 
 
-def test_the_coin_is_corrected_by_the_linear_term() -> None:
-    """Its gradient is (old - new) x, however late the correction comes."""
-    model = Model("squared", bits=4, silence=0.0, intercept=False)
-    first = model.predict([1.0, 2.0]).ticket
-    for i in range(30):
-        model.observe(model.predict([float(i), 1.0]).ticket, float(i % 4))
-    x = model._linear.state()["experts.x"][:2].astype(float)
-    before = bets(model)[:2]
-    model.revise(first, 5.0)
-    model.revise(first, 2.0)
-    after = bets(model)[:2]
-    assert after - before == pytest.approx(2.0 * x, rel=1e-5)
-    assert model.open == 1
-
-
 @pytest.mark.compiled
 @pytest.mark.needs_compiler
 def test_conversions_that_never_come_do_not_ruin() -> None:
@@ -220,62 +205,6 @@ def test_a_deadline_by_the_clock() -> None:
     assert model.observe(b, 1.0, at=NOON - timedelta(days=1))  # the clock does not go back
     report = model.report()
     assert (report.late, report.settled, report.skipped, report.observed) == (1, 1, 0, 2)
-
-
-def test_a_deadline_without_silence_gives_up() -> None:
-    model = Model("squared", bits=4, wait=timedelta(minutes=5))
-    ticket = model.predict([1.0], at=0.0).ticket
-    heard = model.predict([1.0], at=0.0).ticket
-    model.revise(heard, 3.0, at=1.0)
-    model.tick(301.0)
-    assert model.open == 0
-    assert not model.observe(ticket, 1.0)
-    report = model.report()
-    assert (report.skipped, report.settled, report.late) == (1, 1, 1)
-
-
-def test_what_is_late_can_be_learned() -> None:
-    model = Model("logistic", bits=4, silence=0, deadline=10.0, late="learn")
-    ticket = model.predict([1.0], at=0.0).ticket
-    model.tick(100.0)
-    assert model.report().settled == 1
-    assert model.open == 1
-    before = model.peek([1.0])
-    assert model.observe(ticket, 1.0)
-    assert model.peek([1.0]) > before
-    assert model.report().late == 1
-
-
-def test_clocks_that_do_not_fit() -> None:
-    model = Model("logistic", silence=0, deadline=timedelta(hours=1), bits=4)
-    before = model.snapshot()
-    for nothing in (None, math.nan, np.datetime64("NaT", "s")):
-        with pytest.raises(ClockError, match="at= is needed"):
-            model.predict([1.0], at=nothing)
-    wrong: Any
-    for wrong in (math.inf, True, timedelta(1), b"2026-03-01"):
-        with pytest.raises(ClockError, match="a time is a finite number, a datetime or an ISO"):
-            model.predict([1.0], at=wrong)
-    for wrong in ("noon", "", "12.5", "2026-13-01"):
-        with pytest.raises(ClockError, match="is no time; as a text it is one of ISO 8601"):
-            model.predict([1.0], at=wrong)
-    with pytest.raises(bl.errors.BadFeatures):
-        model.predict([math.nan], at=NOON)
-    assert model.snapshot() == before
-    counting = Model("logistic", silence=0, deadline=100, bits=4)
-    counting.predict([1.0])
-    with pytest.raises(ClockError, match="in predictions"):
-        counting.predict([1.0], at=3.0)
-    with pytest.raises(SpecError, match="has no deadlines"):
-        Model("logistic", bits=4).predict([1.0], deadline=3.0)
-    with pytest.raises(SpecError, match="deadline must be"):
-        counting.predict([1.0], deadline=-1.0)
-    with pytest.raises(ClockError, match="counts its deadlines in predictions"):
-        counting.predict([1.0], deadline=timedelta(seconds=5))
-    with pytest.raises(ClockError, match="counts its deadlines in predictions"):
-        Model("logistic", deadline=100, bits=4).predict([1.0], deadline="5s")
-    with pytest.raises(SpecError, match="only one of the two"):
-        Model("squared", wait=timedelta(1), deadline=3)
 
 
 def test_weights_of_labels_that_replace_another() -> None:
@@ -340,23 +269,6 @@ def test_corrections_without_end_do_not_break_the_model() -> None:
 
 
 # --- Files, explanations -------------------------------------------------------------------------
-
-
-def test_explanations_say_what_open_tickets_do() -> None:
-    """Yes comes late, so that predictions are moved for what is still out."""
-    rng = np.random.default_rng(1)
-    model, due = Model("logistic", bits=4), dict[int, list[tuple[int, float]]]()
-    for t in range(300):
-        ticket = model.predict({"x": float(rng.normal())}).ticket
-        label = float(rng.random() < 0.3)
-        due.setdefault(t + (5 if label == 0.0 else 60), []).append((ticket, label))
-        for each, heard in due.pop(t, []):
-            model.observe(each, heard)
-    why = model.explain({"x": 0.1})
-    assert why.open_tickets != 0.0
-    assert why.total == pytest.approx(why.constant + sum(why.parts.values()) + why.open_tickets)
-    assert 1.0 / (1.0 + math.exp(-why.total)) == pytest.approx(why.value, rel=0.02)
-    assert "open tickets" in str(why)
 
 
 def test_explanations_add_up() -> None:
@@ -433,31 +345,6 @@ def test_a_sum_of_counts_that_rounds_below_zero_is_kept_at_zero() -> None:
     assert Model.restore(model.snapshot()).snapshot() == model.snapshot()
 
 
-def test_an_amount_for_a_closed_ticket_is_dropped_alike_before_and_after_a_restart() -> None:
-    model = Model(silence=0.0, deadline=5.0, bits=4)
-    model.predict([1.0], at=0.0, key="a")
-    model.add("a", 7.0, at=1.0)
-    model.tick(10.0)
-    again = Model.restore(model.snapshot())
-    assert model.add("a", 1.0) == again.add("a", 1.0) is False
-    assert model.snapshot() == again.snapshot()
-    bare = Model(deadline=5.0, bits=4)
-    bare.predict([1.0], at=0.0)
-    bare.tick(10.0)
-    assert bare.add(0, 1.0) is False
-
-
-def test_an_interrupted_replay_has_the_keys_of_what_it_did() -> None:
-    def stop(done: int) -> None:
-        raise KeyboardInterrupt
-
-    model = Model(bits=4)
-    rows = np.ones((3, 1))
-    with pytest.raises(KeyboardInterrupt):
-        model.replay(rows, np.ones(3), np.arange(3), keys=["a", "b", "c"], progress=stop)
-    assert model.observe("b", 1.0)
-
-
 # ---- times and lengths of time as people give them ---------------------------------------------
 
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
@@ -477,88 +364,6 @@ def told(how: str, model: Any, at: Any) -> None:
         model.tick(at)
 
 
-HOW = ("predict", "observe", "predict_many", "replay", "tick")
-
-
-@pytest.mark.parametrize("how", HOW)
-def test_a_date_among_numbers_is_refused_and_changes_nothing(how: str) -> None:
-    model = bl.LinearModel("squared", deadline=10)
-    model.predict({"x": 1.0}, at=5.0)
-    before = model.snapshot()
-    for date in (NOON, np.datetime64("2024-05-01T12:00")):
-        with pytest.raises(ClockError, match=r"is a date, and times have been numbers so far"):
-            told(how, model, date)
-        assert model.snapshot() == before
-    told(how, model, 6.0)
-
-
-@pytest.mark.parametrize("how", HOW)
-def test_a_number_among_dates_is_refused_and_changes_nothing(how: str) -> None:
-    model = bl.LinearModel("squared", deadline="1h")
-    model.predict({"x": 1.0}, at=NOON)
-    model = bl.LinearModel.restore(model.snapshot())  # which remembers
-    before = model.snapshot()
-    with pytest.raises(ClockError, match=r"times have been dates so far, and 5 is no number of"):
-        told(how, model, 5.0)
-    assert model.snapshot() == before
-    told(how, model, NOON + timedelta(minutes=1))
-
-
-MILLISECONDS = NOON.timestamp() * 1000.0
-
-
-@pytest.mark.parametrize("how", HOW)
-@pytest.mark.parametrize("scale", [1.0, 1e3, 1e6])
-def test_milliseconds_are_no_seconds_and_change_nothing(how: str, scale: float) -> None:
-    """Not where the deadline has a unit, and not where dates have been given."""
-    timed = bl.LinearModel("squared", deadline="30d")
-    dated = bl.LinearModel("squared", deadline=math.inf)
-    for model in (timed, dated):
-        model.predict({"x": 1.0}, at=NOON)
-        model.predict({"x": 1.0}, at=NOON.timestamp() + 60.0)
-        model = bl.LinearModel.restore(model.snapshot())
-        before = model.snapshot()
-        with pytest.raises(ClockError, match=r"seconds since 1970 or a datetime.*at=ms / 1000"):
-            told(how, model, scale * MILLISECONDS)
-        assert model.snapshot() == before
-        model.tick(datetime.max.replace(tzinfo=UTC))  # as far as dates go
-
-
-def test_thirty_days_are_thirty_days() -> None:
-    model = bl.LinearModel("logistic", silence=0, deadline=timedelta(days=30))
-    with pytest.raises(ClockError):
-        model.predict({"a": 1}, key="a", at=MILLISECONDS)
-    with pytest.raises(ClockError):
-        model.replay([{"a": 1}] * 2, [], [0, 1], at=[NOON.timestamp(), MILLISECONDS])
-    mixed: Any = [NOON, MILLISECONDS]
-    with pytest.raises(ClockError):
-        model.replay([{"a": 1}] * 2, [], [0, 1], at=mixed)
-    assert model.rounds == 0
-    model.predict({"a": 1}, key="a", at=MILLISECONDS / 1000)
-    assert model.observe("a", 1, at=MILLISECONDS / 1000 + 7200)
-
-
-def test_choosers_and_intervals_refuse_mixed_times_too() -> None:
-    chooser = bl.Chooser(["a", "b"], silence=0.0, deadline=10.0)
-    chooser.choose({"x": 1.0}, at=5.0)
-    intervals = bl.Intervals(bl.LinearModel("squared", deadline=10.0))
-    intervals.predict({"x": 1.0}, at=5.0)
-    for each, verb in ((chooser, "choose"), (intervals, "predict")):
-        before = each.snapshot()
-        with pytest.raises(ClockError, match="is a date, and times have been numbers"):
-            getattr(each, verb)({"x": 1.0}, at=NOON)
-        assert each.snapshot() == before
-    timed = bl.Chooser(["a", "b"], silence=0.0, deadline="30d")
-    ranges = bl.Intervals(bl.LinearModel("squared", deadline="30d"))
-    for other, verb in ((timed, "choose"), (ranges, "predict")):
-        getattr(other, verb)({"x": 1.0}, key="a", at=NOON)
-        before = other.snapshot()
-        for call in (getattr(other, verb), lambda row, at, o=other: o.observe("a", 1.0, at=at)):
-            with pytest.raises(ClockError, match="seconds since 1970 or a datetime"):
-                call({"x": 1.0}, at=MILLISECONDS)
-        assert other.snapshot() == before
-
-
 def test_a_model_with_a_deadline_waits_until_then() -> None:
     """However quickly most labels come: a slow one before its deadline is learned."""
     with least_wait(10):
@@ -572,3 +377,47 @@ def test_a_model_with_a_deadline_waits_until_then() -> None:
     assert without.open < 500
     assert model.open == 2400
     assert model.observe(1, 1)
+
+
+def test_a_deadline_without_silence_gives_up() -> None:
+    model = Model("squared", bits=4, wait=timedelta(minutes=5))
+    ticket = model.predict([1.0], at=0.0).ticket
+    heard = model.predict([1.0], at=0.0).ticket
+    model.revise(heard, 3.0, at=1.0)
+    model.tick(301.0)
+    assert model.open == 0
+    assert not model.observe(ticket, 1.0)
+    report = model.report()
+    assert (report.skipped, report.settled, report.late) == (1, 1, 1)
+
+
+def test_clocks_that_do_not_fit() -> None:
+    model = Model("logistic", silence=0, deadline=timedelta(hours=1), bits=4)
+    before = model.snapshot()
+    for nothing in (None, math.nan, np.datetime64("NaT", "s")):
+        with pytest.raises(ClockError, match="at= is needed"):
+            model.predict([1.0], at=nothing)
+    wrong: Any
+    for wrong in (math.inf, True, timedelta(1), b"2026-03-01"):
+        with pytest.raises(ClockError, match="a time is a finite number, a datetime or an ISO"):
+            model.predict([1.0], at=wrong)
+    for wrong in ("noon", "", "12.5", "2026-13-01"):
+        with pytest.raises(ClockError, match="is no time; as a text it is one of ISO 8601"):
+            model.predict([1.0], at=wrong)
+    with pytest.raises(bl.errors.BadFeatures):
+        model.predict([math.nan], at=NOON)
+    assert model.snapshot() == before
+    counting = Model("logistic", silence=0, deadline=100, bits=4)
+    counting.predict([1.0])
+    with pytest.raises(ClockError, match="in predictions"):
+        counting.predict([1.0], at=3.0)
+    with pytest.raises(SpecError, match="has no deadlines"):
+        Model("logistic", bits=4).predict([1.0], deadline=3.0)
+    with pytest.raises(SpecError, match="deadline must be"):
+        counting.predict([1.0], deadline=-1.0)
+    with pytest.raises(ClockError, match="counts its deadlines in predictions"):
+        counting.predict([1.0], deadline=timedelta(seconds=5))
+    with pytest.raises(ClockError, match="counts its deadlines in predictions"):
+        Model("logistic", deadline=100, bits=4).predict([1.0], deadline="5s")
+    with pytest.raises(SpecError, match="only one of the two"):
+        Model("squared", wait=timedelta(1), deadline=3)

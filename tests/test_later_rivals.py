@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 import belated as bl
 import naive_later_rivals as slow
 from belated import delays, rivals
-from belated.errors import SnapshotError, SpecError
 from belated.research.rivals import Rival
 from naive import Array, ChartSet
-from rival_games import answered, total
+from naive_game import answered
+from rival_games import total
 from rival_laws import CASES, SEED, chart_of, distance, follow, learner, life, rival
-from rivals_first_order import SETS
+from rivals_convex import SETS
 
 NAMED = {case.name: case for case in CASES}
 BALL = bl.Ball(2)
@@ -78,26 +78,6 @@ def test_without_delay_the_newton_step_is_that_of_hazan_agarwal_and_kale() -> No
         assert np.linalg.norm(x) < 2.0
 
 
-def test_without_delay_learned_hints_are_optimistic_ftrl_over_regret_matching_plus() -> None:
-    """Nothing is missing but the coming gradient: the hinters guess that one alone."""
-    rng = np.random.default_rng(6)
-    live = bl.Learner(rivals.LearnedHints(bl.Ball(2), strength=4.0))
-    p, seen = np.zeros(3), np.zeros((0, 2))
-    for t in range(40):
-        guesses = np.zeros((2, 3))
-        if t:
-            guesses[:, 1], guesses[:, 2] = seen[-1], seen.mean(axis=0)
-        w = p / p.sum() if p.any() else np.full(3, 1.0 / 3.0)
-        v = -(seen.sum(axis=0) + guesses @ w) / 4.0
-        np.testing.assert_allclose(live.predict().x, v / max(1.0, np.linalg.norm(v)), atol=1e-12)
-        g = 0.5 * rng.standard_normal(2) + [0.3, 0.0]
-        live.observe(t, g)
-        error = guesses @ w - g
-        c = np.linalg.norm(g) * guesses.T @ error / np.linalg.norm(error)
-        p = np.maximum(0.0, p + c @ w - c)
-        seen = np.vstack([seen, g])
-
-
 # --- The Newton step -----------------------------------------------------------------------------
 
 
@@ -132,18 +112,6 @@ def test_the_inverse_is_computed_afresh_now_and_then() -> None:
     matrix = ridge * np.eye(2) + spec.beta * g.T @ g
     b = (g * (1.0 - spec.beta * (g * x).sum(axis=1, keepdims=True))).sum(axis=0)
     np.testing.assert_allclose(plays[-1], -np.linalg.solve(matrix, b), atol=1e-12)
-
-
-def test_huge_gradients_leave_the_newton_step_in_the_set() -> None:
-    """Their squares overflow the inverse; the projection does without it."""
-    live = bl.Learner(rivals.DelayedONS(bl.Box([-1.0] * 3, [1.0] * 3), 1.0, 0.5))
-    rng = np.random.default_rng(0)
-    for t, size in enumerate((1.0, 1e99, 1e60, 1.0, 1e99, 1e-80, 1.0)):
-        x = live.predict().x
-        assert (np.abs(x) <= 1.0).all()
-        live.observe(t, size * rng.uniform(-0.5, 0.5, 3))
-    assert (np.abs(live.predict().x) <= 1.0).all()
-    assert bl.Learner.restore(live.snapshot()).snapshot() == live.snapshot()
 
 
 def _aged(spec: rivals.DelayedONS, rounds: int) -> float:
@@ -200,17 +168,6 @@ def test_the_bound_of_frank_wolfe_is_that_of_its_step() -> None:
         assert total(spec, timeline) == pytest.approx(expected)
 
 
-def test_the_bounds_of_frank_wolfe_grow_like_three_quarters_and_two_thirds() -> None:
-    """Over T, at a fixed delay."""
-    for spec, power in (
-        (rivals.DelayedFrankWolfe(BALL, lipschitz=1.0), 3.0 / 4.0),
-        (rivals.DelayedFrankWolfeStronglyConvex(BALL, curvature=0.5, lipschitz=1.0), 2.0 / 3.0),
-    ):
-        lines = (delays.constant(10**4, 3), delays.constant(10**6, 3))
-        few, many = (total(spec.told(line), line) for line in lines)
-        assert math.log10(many / few) / 2.0 == pytest.approx(power, abs=0.02)
-
-
 def test_the_bound_of_the_newton_step_is_the_smaller_of_two() -> None:
     """By the largest delay or by the root of their sum; G D = 2, and beta = 1 / 16."""
     spec = rivals.DelayedONS(BALL, lipschitz=1.0, exp_concavity=0.5)
@@ -222,38 +179,7 @@ def test_the_bound_of_the_newton_step_is_the_smaller_of_two() -> None:
     assert total(spec, lines[1000]) == pytest.approx(16.0 + learned + 8.75 * root)
 
 
-# --- Steps ---------------------------------------------------------------------------------------
-
-
-def test_what_is_too_stale_gets_a_shorter_step_or_none() -> None:
-    shorter = bl.Learner(rivals.KoloskovaStichJaggi(BALL, 0.25, smoothness=1.0, workers=1))
-    dropped = bl.Learner(rivals.Ringmaster(BALL, 0.25, stalest=1))
-    for live in (shorter, dropped):
-        for _ in range(4):
-            live.predict()
-        for ticket in range(4):
-            assert live.observe(ticket, [0.2, 0.0])
-    # staleness 0, 1, 2, 3; the third and fourth steps are 1 / (4 * 2) and 1 / (4 * 3), or none
-    assert shorter.predict().x[0] == pytest.approx(-0.2 * (0.25 + 0.25 + 1 / 8 + 1 / 12))
-    assert dropped.predict().x[0] == pytest.approx(-0.2 * (0.25 + 0.25))
-
-
-def test_steps_longer_than_the_theorem_allows_are_refused() -> None:
-    with pytest.raises(SpecError, match=r"step must be at most 1 / \(4 smoothness\) = 0.125"):
-        rivals.KoloskovaStichJaggi(BALL, step=0.2, smoothness=2.0, workers=3)
-
-
 # --- Weighted optimism ---------------------------------------------------------------------------
-
-
-def test_under_a_fixed_delay_woftrl_repeats_the_newest_gradient() -> None:
-    """n = d + 1 from the first answer on, whoever counts."""
-    rows = np.random.default_rng(4).standard_normal((40, 3))
-    timeline = delays.constant(40, 4)
-    fields: dict[str, Any] = {"smoothness": 1.0, "delay": 4}
-    counting = bl.Learner(rivals.WOFTRL(bl.Ball(3), **fields)).replay(timeline, rows)
-    fixed = bl.Learner(rivals.WOFTRL(bl.Ball(3), **fields, copies=5)).replay(timeline, rows)
-    assert counting.tobytes() == fixed.tobytes()
 
 
 @pytest.mark.parametrize("mirror", ["euclidean", "entropy"])
@@ -280,43 +206,3 @@ def test_learned_hints_are_nearly_as_good_as_the_best_mixture(
     paid = math.fsum(player.hint_loss(t, player.weights[t]) for t in range(50))
     for w in (*np.eye(3), np.full(3, 1.0 / 3.0), rng.dirichlet(np.ones(3))):
         assert paid <= math.fsum(player.hint_loss(t, w) for t in range(50)) + allowed + 1e-9
-
-
-def test_learned_hints_help_where_gradients_keep_their_direction() -> None:
-    """The last gradient is a good guess there, and noise is not; both beat no hint at all."""
-    timeline = delays.constant(400, 10)
-    rng = np.random.default_rng(5)
-    turning = np.sign(np.sin(np.arange(400) / 60.0))[:, None] * np.array([0.8, 0.0])
-    rows = turning + 0.1 * rng.standard_normal((400, 2))
-    learned = rivals.LearnedHints(BALL, strength=40.0)
-    plain = rivals.ODFTRL(BALL, strength=40.0)
-    losses = [
-        float((bl.Learner(spec).replay(timeline, rows) * rows).sum()) for spec in (learned, plain)
-    ]
-    assert losses[0] < losses[1] - 5.0
-
-
-# --- Snapshots of long lives ---------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("name", "field"),
-    [
-        ("DelayedONS", "backlogs"),
-        ("DelayedONS", "oldest"),
-        ("DelayedONS", "updates"),
-        ("Ringmaster", "steps"),
-    ],
-)
-def test_counts_of_a_long_life_are_checked_at_once(name: str, field: str) -> None:
-    """Rounds up to 2^40 are not counted up to."""
-    specs = {
-        "DelayedONS": rivals.DelayedONS(BALL, lipschitz=1.0, exp_concavity=0.25),
-        "Ringmaster": rivals.Ringmaster(BALL, step=0.25, stalest=1),
-    }
-    player = bl.Learner(specs[name])._player
-    state = {**player.state(), "tickets.rounds": 1 << 40, "tickets.arrived": 1 << 40}
-    player.check({**state, field: 1 << 39})
-    for wrong in (float(1 << 39), -1, math.nan, 1 << 81):
-        with pytest.raises(SnapshotError):
-            player.check({**state, field: wrong})

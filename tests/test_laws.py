@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,25 +17,23 @@ from compositions import (
     COMPOSITIONS,
     COVERING,
     FEW,
-    LIPSCHITZ,
-    MAGNITUDE,
     RATES,
     REDUCTIONS,
     ROUNDS,
-    SEED,
     SETS,
     SMOOTHINGS,
     Array,
     Composition,
     Drive,
     Row,
+    bad_answers,
     codes,
-    digest,
     events,
     fits,
     pairs,
+    width_of,
 )
-from conftest import Python, everything, shortened
+from conftest import shortened
 from held import held
 
 
@@ -59,7 +55,6 @@ def of(
 every = of(ALL)
 each_choice = of(ALL, [*COMPILED, *(each for each in ALL if each.has_user_code)])
 """For laws of how a learner is handled: every part once, and all parts of a user."""
-PLAIN = [c for c in ALL if not c.has_user_code]
 
 
 def with_life(composition: Composition, length: int | None = None) -> bl.Learner:
@@ -113,21 +108,6 @@ def test_batch_is_live_bit_for_bit(composition: Composition) -> None:
     assert batch.report() == live.report()
 
 
-@pytest.fixture(scope="module")
-def interpreted(python: Python) -> dict[str, str]:
-    """Digests of every composition, from the source without a compiler."""
-    digests: dict[str, str] = json.loads(python("compositions.py", BELATED_INTERPRETED="1"))
-    return digests
-
-
-@pytest.mark.needs_compiler
-@every
-def test_compiled_is_interpreted_bit_for_bit(
-    composition: Composition, interpreted: dict[str, str]
-) -> None:
-    assert digest(composition) == interpreted[composition.name]
-
-
 @every
 def test_agrees_with_the_slow_reference(composition: Composition) -> None:
     answers, life = composition.answers(), events()
@@ -163,68 +143,7 @@ def test_giving_up_happens_in_the_rows_that_give_up(composition: Composition) ->
     assert (learner._player.tickets.forgotten > 0) == composition.forgets
 
 
-# --- Snapshots -----------------------------------------------------------------------------------
-
-
-def restored(composition: Composition, blob: bytes) -> bl.Learner:
-    spec = composition.spec() if composition.has_user_code else None
-    return bl.Learner.restore(blob, spec)
-
-
-@each_choice
-def test_a_restored_learner_goes_on_as_if_nothing_had_happened(composition: Composition) -> None:
-    answers, life = composition.answers(), events()
-    whole = composition.learner()
-    plays = Drive(composition, answers)(whole, life).plays
-    first = composition.learner(strict=False)
-    begun = Drive(composition, answers)
-    step = 19 if everything() else 43
-    for cut in range(0, len(life) + 1, step):
-        blob = first.snapshot()
-        second = restored(composition, blob)
-        assert second.snapshot() == blob
-        drive = Drive(composition, answers, begun.plays.copy())(second, life[cut:])
-        assert np.array(drive.plays).tobytes() == np.array(plays).tobytes()
-        assert second.snapshot() == whole.snapshot()
-        assert second.report() == whole.report()
-        assert first.snapshot() == blob  # untouched by its copy
-        begun(first, life[cut : cut + step])
-
-
 # --- Refusals ------------------------------------------------------------------------------------
-
-
-def width_of(composition: Composition) -> int:
-    """Return how many numbers an answer has."""
-    return {"value": 1, "pair": 2}.get(composition.answer, composition.row.dim)
-
-
-def bad_answers(composition: Composition) -> dict[str, Any]:
-    """Return answers of the right kind that must be refused, by name."""
-    width = width_of(composition)
-    fine = np.full(width, 0.1)
-    broken: dict[str, Any] = {
-        "none": None,
-        "too many": np.append(fine, 0.1),
-        "too many in a list": [0.1] * (width + 1),
-        "too deep": fine[None],
-        "empty": np.array([]),
-        "ragged": [[0.1], [0.1, 0.2]],
-    }
-    for name, value in (("nan", np.nan), ("inf", np.inf), ("-inf", -np.inf), ("1e200", 1e200)):
-        for i in {0, width - 1}:
-            broken[f"{name} at {i}"] = fine.copy()
-            broken[f"{name} at {i}"][i] = value
-    if width > 1:
-        broken["a number"] = 0.1
-        broken["too few"] = fine[1:]
-    if composition.answer == "function":
-        return {name: _returns(value) for name, value in broken.items()} | {"no function": fine}
-    return broken
-
-
-def _returns(value: Any) -> Callable[[Array], Any]:
-    return lambda x: value
 
 
 @each_choice
@@ -232,92 +151,13 @@ def test_a_refused_answer_changes_nothing(composition: Composition) -> None:
     learner = with_life(composition, shortened(75))
     ticket = learner.predict().ticket
     before = learner.snapshot()
-    for name, answer in bad_answers(composition).items():
+    for name, answer in bad_answers(
+        width_of(composition), composition.answer == "function"
+    ).items():
         with pytest.raises(BadFeedback, match="observe: "):
             learner.observe(ticket, answer)
         assert learner.snapshot() == before, name
     assert learner.observe(ticket, good(composition))
-
-
-@each_choice
-def test_any_array_of_numbers_will_do(composition: Composition) -> None:
-    if composition.answer == "function":
-        pytest.skip("answers are functions")
-    answers = (composition.answers() * 0.5).astype(np.float32).astype(np.float64)
-    width = answers.shape[1]
-    gaps = np.zeros((2 * width, 2))
-    forms: dict[str, Callable[[Array], Any]] = {
-        "array": lambda v: v,
-        "list": lambda v: v.tolist(),
-        "tuple": lambda v: tuple(v.tolist()),
-        "float32": lambda v: v.astype(np.float32),
-        "big-endian": lambda v: v.astype(">f8"),
-        "with gaps": lambda v: _into(gaps[::2, 1], v),
-        "backwards": lambda v: v[::-1].copy()[::-1],
-        "read-only": _read_only,
-    }
-    if width == 1:
-        forms |= {
-            "number": lambda v: v[0],
-            "float": lambda v: float(v[0]),
-            "0-d": lambda v: np.array(v[0]),
-        }
-    ends = {}
-    for name, form in forms.items():
-        learner = composition.learner()
-        for kind, ticket in events(shortened(30), cancel=False):
-            if kind == "predict":
-                learner.predict()
-                continue
-            with composition.forgiving():
-                learner.observe(ticket, form(answers[ticket]))
-        ends[name] = learner.snapshot()
-    assert {name for name, end in ends.items() if end != ends["array"]} == set()
-    whole = composition.learner()
-    learner = composition.learner()
-    ticket = whole.predict().ticket
-    learner.predict()
-    whole.observe(ticket, np.ones(width, dtype=np.int64))
-    learner.observe(ticket, np.ones(width))
-    assert whole.snapshot() == learner.snapshot()
-
-
-def _into(place: Array, value: Array) -> Array:
-    place[:] = value
-    return place
-
-
-def _read_only(value: Array) -> Array:
-    frozen = value.copy()
-    frozen.flags.writeable = False
-    return frozen
-
-
-@each_choice
-def test_strict_refuses_what_is_otherwise_counted(composition: Composition) -> None:
-    size = {"value": 3 * MAGNITUDE, "pair": 1e3}.get(composition.answer, 3 * LIPSCHITZ)
-    row = np.zeros_like(composition.answers()[0])
-    row[0] = size
-    if composition.answer in ("gradient", "function"):
-        row /= composition.scale()
-    large: Any = composition.feedback(row)
-    if composition.answer == "function":
-        large = _returns(row)
-    lax, strict = composition.learner(), composition.learner(strict=True)
-    assert (lax.strict, strict.strict) == (False, True)
-    for learner in (lax, strict):
-        learner.predict()
-    before = strict.snapshot()
-    if not composition.has_bound:
-        assert strict.observe(0, large)
-        assert strict.report().excess == 0
-        return
-    with pytest.raises(BadFeedback, match="exceeds the assumed bound"):
-        strict.observe(0, large)
-    assert strict.snapshot() == before
-    assert lax.observe(0, large)
-    assert (lax.report().excess, strict.report().excess) == (1, 0)
-    assert strict.observe(0, good(composition))
 
 
 # --- Plays ---------------------------------------------------------------------------------------
@@ -359,33 +199,6 @@ def test_plays_stand_still_between_observations(composition: Composition) -> Non
 
 
 @each_choice
-def test_seeds(composition: Composition) -> None:
-    life = events(shortened(ROUNDS))
-    ends = [
-        np.array(Drive(composition, composition.answers())(learner, life).plays).tobytes()
-        for learner in map(composition.learner, (SEED, SEED, SEED + 1, SEED + 2**32))
-    ]
-    assert ends[0] == ends[1]
-    assert len(set(ends)) == (3 if composition.explores else 1)
-
-
-@each_choice
-def test_the_play_is_the_callers_own(composition: Composition) -> None:
-    tidy, messy = composition.learner(), composition.learner()
-    answers = composition.answers()
-    for kind, ticket in events(shortened(ROUNDS)):
-        if kind == "predict":
-            expected, x = tidy.predict().x, messy.predict().x
-            assert x.flags.owndata or x.base is not None
-            assert x.tobytes() == expected.tobytes()
-            x[:] = np.nan
-        else:
-            Drive(composition, answers)(tidy, [(kind, ticket)])
-            Drive(composition, answers)(messy, [(kind, ticket)])
-    assert messy.snapshot() == tidy.snapshot()
-
-
-@each_choice
 def test_answers_are_neither_kept_nor_changed(composition: Composition) -> None:
     if composition.answer == "function":
         given: list[Array] = []
@@ -419,31 +232,6 @@ def test_answers_are_neither_kept_nor_changed(composition: Composition) -> None:
         answer[:] = np.nan
     assert learner.snapshot() == other.snapshot()
     assert learner.predict().x.tobytes() == other.predict().x.tobytes()
-
-
-# --- Specs ---------------------------------------------------------------------------------------
-
-
-@of(PLAIN)
-def test_json_and_repr_bring_the_spec_back(composition: Composition) -> None:
-    spec = composition.spec()
-    assert bl.from_json(spec.to_json()) == spec
-    assert bl.from_json(spec.to_json(indent=2)) == spec
-    assert type(spec).from_json(spec.to_json()) == spec
-    names: dict[str, Any] = {}
-    exec("from belated import *", names)
-    again = eval(repr(spec), names)
-    assert again == spec
-    assert hash(again) == hash(spec)
-    assert repr(again) == repr(spec)
-    assert composition.spec() is not spec
-    assert composition.spec() == spec
-
-
-@of([c for c in ALL if c.has_user_code])
-def test_user_code_has_no_json(composition: Composition) -> None:
-    with pytest.raises(bl.SpecError, match="no JSON form"):
-        composition.spec().to_json()
 
 
 # --- Memory --------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ import naive
 from belated.research.game.allowed import bound_of
 from compositions import Array, Event, events
 from conftest import shortened
+from naive_game import answered
 from naive_portfolio import LeaderConfig, NaiveLeader, around, length
 from test_theorems import (
     SLACK,
@@ -24,7 +25,6 @@ from test_theorems import (
     adversaries,
     all_delays,
     all_signs,
-    answered,
     chart_set,
     patterns,
     quick,
@@ -131,15 +131,6 @@ def test_young_answers_are_those_of_qiu_esposito_and_zhang(longest: int) -> None
     assert ours.report().max_dual_delay <= 15
 
 
-def test_a_cancelled_ticket_pulls_to_the_centre() -> None:
-    """It counts as (lambda / 2) |z|^2, whose gradient is taken at the current point."""
-    learner = bl.Learner(bl.FirstOrder(bl.Leader(bl.Ball(2), bl.rates.StronglyConvex(1.0))))
-    old, new = learner.predict().ticket, learner.predict().ticket
-    learner.observe(new, np.array([-0.5, 0.0]))
-    learner.cancel(old)
-    np.testing.assert_allclose(learner.predict().x, [0.25, 0.0])
-
-
 # --- The proof, step by step ---------------------------------------------------------------------
 
 
@@ -214,48 +205,6 @@ def test_patterns(curvature: float, reach: int) -> None:
             assert regret <= bound(timeline, base), (pattern, name)
 
 
-def test_a_set_that_is_not_round() -> None:
-    simplex = bl.Simplex(3)
-    base = bl.Leader(simplex, RATE)
-    for pattern, timeline in patterns(shortened(120), 54).items():
-        for name, adversary in adversaries(3, LIPSCHITZ, 55).items():
-            record = quick(bl.FirstOrder(base), timeline, adversary)
-            regret = surrogate_regret(simplex, record.plays, record.gradients, CURVATURE)
-            assert regret <= bound(timeline, base), (pattern, name)
-
-
-@pytest.mark.slow
-def test_long_games() -> None:
-    """Fixed costs and every kind of delay over 2000 rounds; the bound is not empty there."""
-    rng = np.random.default_rng(56)
-    t = np.arange(2000)
-    signs = {
-        "random": rng.choice([-1.0, 1.0], 2000),
-        "blocks": np.where(t // 100 % 2 == 0, 1.0, -1.0),
-        "doubling": np.where(np.log2(t + 1.0).astype(int) % 2 == 0, 1.0, -1.0),
-        "one side": np.ones(2000),
-    }
-    ball = bl.Ball(1)
-    base = bl.Leader(ball, RATE)
-    delays = {
-        "constant 50": np.full(2000, 50),
-        "constant 700": np.full(2000, 700),
-        "uniform": rng.integers(0, 1000, 2000),
-        "bursts": 250 - t % 250,
-        "never": np.where(rng.random(2000) < 0.1, 2000, 3),
-    }
-    for wait in delays.values():
-        timeline = bl.Timeline.from_delays(wait)
-        happening = np.array(answered(timeline))
-        for sequence in signs.values():
-            costs = LIPSCHITZ * sequence[:, None]
-            plays = bl.Learner(bl.FirstOrder(base)).replay(happening, costs)
-            regret = surrogate_regret(ball, list(plays), list(costs), CURVATURE)
-            assert regret <= bound(timeline, base)
-    free = bl.Timeline.from_delays(0 * t)
-    assert bound(free, base) < 0.02 * LIPSCHITZ * ball.diameter * 2000
-
-
 @pytest.mark.parametrize("reach", [1, 61_440])
 def test_exhaustive(reach: int) -> None:
     """All delay sequences with T <= 4 and all costs."""
@@ -307,56 +256,10 @@ def test_where_there_is_a_guarantee() -> None:
     assert bound_of(bl.FirstOrder(untold), late) is None
     for wrong in ({"lipschitz": 0.0}, {"curvature": -1.0}, {"diameter": 0.0}):
         constants: dict[str, Any] = {"lipschitz": 1.0, "curvature": 1.0, "diameter": 1.0, **wrong}
-        with pytest.raises(bl.SpecError, match=f"leader: {next(iter(wrong))} must be positive"):
+        with pytest.raises(
+            bl.errors.SpecError, match=f"leader: {next(iter(wrong))} must be positive"
+        ):
             bl.bounds.leader(late, **constants)
     for reach in (-1, 0):
-        with pytest.raises(bl.SpecError, match="leader: reach must be at least 1"):
+        with pytest.raises(bl.errors.SpecError, match="leader: reach must be at least 1"):
             bl.bounds.leader(late, lipschitz=1.0, curvature=1.0, diameter=1.0, reach=reach)
-
-
-# --- Dual averaging ------------------------------------------------------------------------------
-
-
-def test_dual_averaging_by_hand() -> None:
-    """On a ball elsewhere: centre - eta_n sum c_m, and a zero cost moves nothing."""
-    ball = bl.Ball(2, 1.0, (5.0, -1.0))
-    learner = bl.Learner(bl.FirstOrder(bl.DualAveraging(ball, bl.rates.InverseRoot(0.1))))
-    total = np.zeros(2)
-    for n, cost in enumerate([[1.0, 0.0], [0.0, 0.0], [0.5, 2.0], [30.0, 40.0]], 1):
-        learner.observe(learner.predict().ticket, np.array(cost))
-        total += cost
-        if not any(cost):
-            continue
-        away = -0.1 / math.sqrt(n) * total
-        away /= max(1.0, float(np.linalg.norm(away)))
-        np.testing.assert_allclose(learner.predict().x, np.array(ball.center) + away, atol=1e-14)
-
-
-def test_scale_of_the_tight_rate() -> None:
-    """It multiplies the step, and only scale 1 has the bound of the tight rate."""
-    late = bl.Timeline.from_delays([3] * 50)
-    rates = []
-    for scale in (1.0, 0.25):
-        base = bl.PFTRL(BALL, bl.rates.Tight(1.0, scale=scale))
-        learner = bl.Learner(bl.FirstOrder(base))
-        learner.observe(learner.predict().ticket, np.array([0.1, 0.0]))
-        rates.append(learner.report().rate)
-        assert (bound_of(bl.FirstOrder(base), late) is None) == (scale != 1.0)
-    assert rates[0] is not None
-    assert rates[1] == 0.25 * rates[0]
-    assert "scale" not in repr(bl.rates.Tight(1.0))
-
-
-# --- Refusals ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("rate", "message"),
-    [
-        (bl.rates.Tight(1.0), r"rate must be a rates\.StronglyConvex, got rates\.Tight"),
-        (0.5, r"rate must come from belated\.rates, got 0\.5"),
-    ],
-)
-def test_rates_that_do_not_lead(rate: Any, message: str) -> None:
-    with pytest.raises(bl.SpecError, match=f"Leader: {message}"):
-        bl.Leader(BALL, rate)

@@ -126,6 +126,26 @@ def test_a_peek_is_the_next_prediction_and_changes_nothing(kind: str) -> None:
     ]
 
 
+class Tagged(bl.LinearModel):
+    """A model with a private slot."""
+
+    __slots__ = ("__tag",)
+
+    def __init__(self, tag: str) -> None:
+        super().__init__(bits=4)
+        self.__tag = tag
+
+    def tag(self) -> str:
+        """Return what only this class knows."""
+        return self.__tag
+
+
+def test_copies_keep_private_slots() -> None:
+    model = Tagged("a")
+    for again in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        assert again.tag() == "a"
+
+
 @each
 def test_files_copies_and_pickles_of_any_kind(kind: str, tmp_path: Path) -> None:
     model = lived(kind)

@@ -12,12 +12,9 @@ import pytest
 
 import belated as bl
 import compositions
-from belated import domains, rates, reductions, smoothing
+from belated import rates, reductions, smoothing
 from belated.bases import Base
 from belated.errors import SpecError
-from belated.research.game import best_action
-from belated.research.losses.base import Loss
-from belated.research.losses.sources import Source
 from belated.spec import Spec
 
 G = 2.0
@@ -86,36 +83,6 @@ def lives(spec: reductions.Reduction | reductions.Wrapper) -> None:
     np.testing.assert_array_equal(again.predict().x, x)
 
 
-def test_every_loss_and_source_runs() -> None:
-    rows, labels = [[0.5, -0.5]], [1.0]
-    sources = {
-        "losses.Given": None,
-        **{
-            f"losses.{kind.__name__}": kind(2, **words)
-            for kind, words in (
-                (bl.losses.Random, {}),
-                (bl.losses.Drifting, {"period": 2}),
-                (bl.losses.Switching, {"every": 2}),
-                (bl.losses.Blocks, {}),
-                (bl.losses.Alternating, {}),
-                (bl.losses.Adaptive, {}),
-            )
-        },
-    }
-    assert sources.keys() == kinds(Source, "belated.research.losses")
-    for name in kinds(Loss, "belated.research.losses") - {"losses.Custom"}:
-        kind = getattr(bl.losses, name.partition(".")[2])
-        for source in sources.values():
-            if source is not None and source.is_adaptive and kind is not bl.losses.Linear:
-                continue
-            spec = kind(source) if source is not None else None
-            if spec is None:
-                spec = kind(rows) if kind._targets == "none" else kind(rows, labels)
-            value, gradient = spec.in_core().single(0, np.array([0.3, 0.4]))
-            assert np.isfinite([value, *gradient]).all()
-            assert gradient.shape == (2,)
-
-
 @pytest.mark.parametrize("kind", sorted(kinds(rates.Rate, "belated.rates")))
 def test_every_rate_runs_or_is_refused_with_a_reason(kind: str) -> None:
     if kind == "rates.Mixed":
@@ -137,43 +104,6 @@ def test_every_rate_runs_or_is_refused_with_a_reason(kind: str) -> None:
         else:
             lives(bl.OnePoint(base, 1.0, smoothing.Convex(0.5)))
             lives(bl.TwoPoint(base))
-
-
-@pytest.mark.parametrize("kind", sorted(kinds(smoothing.Smoothing, "belated.smoothing")))
-def test_every_smoothing_runs(kind: str) -> None:
-    schedule = EXAMPLES[kind]
-    assert isinstance(schedule, smoothing.Smoothing)
-    base = bl.PFTRL(BALL, rates.DelayAdaptive(G))
-    lives(bl.OnePoint(base, 1.0, schedule))
-    lives(bl.TwoPoint(base, schedule))
-
-
-@pytest.mark.parametrize("kind", sorted(kinds(domains.Domain, "belated.domains")))
-def test_every_set_projects_plays_and_has_a_best_action(kind: str) -> None:
-    domain = EXAMPLES[kind]
-    assert isinstance(domain, domains.Domain)
-    outside = np.array(domain.center) + 7.0
-    inside = domain.project(outside)  # type: ignore[attr-defined]  # every set has it
-    np.testing.assert_allclose(domain.project(inside), inside)  # type: ignore[attr-defined]
-    lives(bl.FirstOrder(bl.PFTRL(domain, rates.Tight(G))))
-    lives(bl.FirstOrder(bl.OMD(domain, rates.Tight(G))))
-    losses = bl.losses.Quadratic(bl.losses.Random(2))
-    best = best_action(losses, domain, 5)
-    assert np.isfinite(best.x).all()
-    game = bl.Game(losses, bl.delays.constant(5, 1))
-    run = bl.play(bl.FirstOrder(bl.PFTRL(domain, rates.Tight(G))), game)
-    assert np.isfinite(run.regret_against(best.x))
-
-
-@pytest.mark.parametrize("kind", sorted(kinds(reductions.Wrapper, "belated.reductions")))
-def test_every_wrapper_runs(kind: str) -> None:
-    inside = bl.FirstOrder(bl.PFTRL(BALL, rates.Tight(G)))
-    made = {
-        "Skip": bl.Skip(inside),
-        "Deadline": bl.Deadline(inside, 4),
-        "Capacity": bl.Capacity(inside, 64),
-    }
-    lives(made[kind])
 
 
 @pytest.mark.parametrize("kind", sorted(kinds(Base, "belated.bases")))

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 import multiprocessing
 import os
-import signal
-import subprocess
-import sys
 import threading
-import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,10 +13,9 @@ import pytest
 import belated as bl
 from belated.engine.local import process_context
 from belated.reductions import LearnerSpec
-from belated.research.game.many import Cell, Runs, SpecOrMaker
+from belated.research.game.many import Cell, SpecOrMaker
 from belated.research.game.run import Run
 from belated.research.rivals import QuanrudKhashabi
-from conftest import TESTS
 from naive_game import Array
 
 # Without types, as some of what follows is wrong on purpose.
@@ -32,7 +24,6 @@ wrong: Any = bl
 LOSSES = bl.losses.Linear(bl.losses.Random(3, seed=2))
 SHORT = bl.Game(LOSSES, bl.delays.geometric(60, 8.0, seed=1), name="short")
 LONG = bl.Game(LOSSES, bl.delays.pareto(100, 1.5, 5.0, seed=1), name="long")
-BY_PLAY = bl.Game(LOSSES, bl.delays.ByPlay((1.0, 0.0, 0.0), 0, 30, 80))
 STEADY = bl.FirstOrder(bl.PFTRL(bl.Ball(3), bl.rates.DelayAdaptive(1.0)))
 UNTOLD = QuanrudKhashabi(bl.Ball(3), 1.0)
 
@@ -134,44 +125,6 @@ def test_all_records_come_back_from_other_processes() -> None:
     assert runs[2].regret == alone[2].regret
 
 
-def test_delays_that_depend_on_the_plays_come_back() -> None:
-    run = bl.play(STEADY, BY_PLAY)
-    for engine in ("serial", "processes"):
-        (other,) = bl.play_many(STEADY, BY_PLAY, engine=engine, record="detail")
-        assert numbers(other) == numbers(run)
-        assert other.bound == run.bound
-
-
-def test_runs_are_a_sequence() -> None:
-    runs = bl.play_many(SPECS, GAMES, engine="serial", **WORDS)
-    assert len(runs) == 8
-    assert runs[0] is next(iter(runs))
-    assert runs[-2:] == tuple(runs)[6:]
-    assert runs.of(spec=1) == runs[4:]
-    assert runs.of(game=0) == runs[:2] + runs[4:6]
-    assert runs.of(1, 1) == runs[6:]
-    assert repr(runs) == "<Runs: 8 finished, 0 failed>"
-    rows = json.loads(json.dumps(runs.to_dicts()))
-    assert [(row["game"], row["seed"]) for row in rows] == 2 * [
-        ("short", 3),
-        ("short", 1),
-        ("long", 3),
-        ("long", 1),
-    ]
-    assert rows[5]["regret"] == runs[5].regret
-    assert rows[5]["learner"] == repr(runs[5].spec)
-
-
-@pytest.mark.parametrize(
-    ("seeds", "wanted"),
-    [(3, [0, 1, 2]), (range(2), [0, 1]), ([7, 7], [7, 7]), (np.array([4, 2]), [4, 2]), ([], [])],
-)
-def test_seeds(seeds: Any, wanted: list[int]) -> None:
-    for engine in ("serial", "processes"):
-        runs = bl.play_many(STEADY, FLAT, seeds, engine=engine)
-        assert [run.seed for run in runs] == wanted
-
-
 # --- Failures ------------------------------------------------------------------------------------
 
 
@@ -196,21 +149,6 @@ def test_a_cell_that_fails_leaves_the_others_alone(engine: Any) -> None:
     assert str(mistake) in repr(runs)
 
 
-def cannot(game: bl.Game) -> bl.FirstOrder:
-    """A maker with a mistake in it."""
-    raise LookupError(game.name)
-
-
-def test_a_maker_that_fails_is_a_failure() -> None:
-    nameless = bl.Game(FLAT.losses, TIMELINE)
-    runs = wrong.play_many([cannot, lambda game: "no spec"], nameless, engine="serial")
-    assert [failure.error.partition(":")[0] for failure in runs.failures] == [
-        "LookupError",
-        "SpecError",
-    ]
-    assert "in game 0 with seed 0" in str(runs.failures[0])
-
-
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_worker_that_dies_is_reported_and_the_others_finish(workers: int) -> None:
     runs = bl.play_many(STEADY, [FLAT, DYING, FLAT, FAILING], 2, workers=workers)
@@ -230,15 +168,12 @@ def test_a_worker_that_dies_is_reported_and_the_others_finish(workers: int) -> N
         ({"engine": "ray"}, "play_many: engine is one of 'processes', 'threads', 'serial', got"),
         ({"workers": 0}, "play_many: workers must be at least 1, got 0"),
         ({"workers": 1.5}, "play_many: workers must be a whole number"),
-        ({"seeds": 0}, "play_many: seeds must be at least 1, got 0"),
-        ({"seeds": [1.5]}, "play_many: seeds must be a whole number, got 1.5"),
-        ({"seeds": [-1]}, "play_many: seeds must be at least 0, got -1"),
         ({"specs": [STEADY, 3]}, "play_many: needs specs, or functions from game to spec, got 3"),
         ({"games": [SHORT, STEADY]}, "play_many: games must be Game, got FirstOrder"),
     ],
 )
 def test_refusals(words: dict[str, Any], message: str) -> None:
-    with pytest.raises(bl.SpecError, match=message):
+    with pytest.raises(bl.errors.SpecError, match=message):
         wrong.play_many(**{"specs": STEADY, "games": SHORT, **words})
 
 
@@ -259,62 +194,9 @@ def another_thread() -> Any:
 def test_workers_are_not_forked_beside_other_threads(another_thread: threading.Thread) -> None:
     assert process_context("belated.research.game").get_start_method() == "forkserver"
     assert len(bl.play_many(STEADY, FLAT, 3, workers=2)) == 3
-    with pytest.raises(bl.SpecError, match="define functions at the top of a module"):
+    with pytest.raises(bl.errors.SpecError, match="define functions at the top of a module"):
         bl.play_many(lambda game: STEADY, FLAT)
     assert len(bl.play_many(lambda game: STEADY, FLAT, engine="threads")) == 1
-
-
-INTERRUPTED = """
-import os, sys, time
-import belated as bl
-from test_play_many import STEADY, TIMELINE, no_slope
-
-def waits(t, x):
-    with open(os.path.join(sys.argv[1], str(os.getpid())), "w"):
-        time.sleep(60.0)
-    return 0.0
-
-game = bl.Game(bl.losses.Custom(3, waits, no_slope), TIMELINE)
-try:
-    bl.play_many(STEADY, game, 4, workers=2)
-except KeyboardInterrupt:
-    print("interrupted")
-"""
-
-
-def is_alive(pid: int) -> bool:
-    """Tell whether a process runs."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
-
-
-def eventually(condition: Any, seconds: float = 120.0) -> bool:
-    """Wait until something is so."""
-    end = time.monotonic() + seconds
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.05)
-    return bool(condition())
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
-def test_an_interruption_leaves_no_process_behind(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", INTERRUPTED, str(tmp_path)]
-    with subprocess.Popen(
-        command, cwd=TESTS, stdout=subprocess.PIPE, text=True, start_new_session=True
-    ) as process:
-        try:
-            assert eventually(lambda: len(list(tmp_path.iterdir())) == 2)
-            process.send_signal(signal.SIGINT)
-            output, _ = process.communicate(timeout=30.0)
-            workers = [int(file.name) for file in tmp_path.iterdir()]
-            left = not eventually(lambda: not any(map(is_alive, workers)), 5.0)
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)  # it has a session of its own
-    assert output == "interrupted\n"
-    assert not left
 
 
 # --- Progress ------------------------------------------------------------------------------------
@@ -330,12 +212,3 @@ def test_progress_is_shown_on_the_error_stream(
     assert "playing" in shown.err
     assert "4/4" in shown.err
     assert shown.out == ""
-
-
-def test_progress_on_a_terminal(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    runs: Runs = bl.play_many(STEADY, FLAT, 2, engine="serial")
-    assert len(runs) == 2
-    assert "2/2" in capsys.readouterr().err

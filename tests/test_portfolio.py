@@ -24,20 +24,17 @@ from belated.core.bases import Sums
 from belated.research.game.allowed import bound_of
 from compositions import LIPSCHITZ, RATES, SETS, Array, Event, Part, events
 from naive import NaiveConfig
-from naive_portfolio import PLACES, NaivePortfolio, PortfolioConfig, around, kept, length
+from naive_game import answered
+from naive_portfolio import PLACES, NaivePortfolio, PortfolioConfig, around, length
 from test_theorems import (
     SLACK,
     TINY,
     Adversary,
     adversaries,
-    answered,
     linear_regret,
     patterns,
     quick,
 )
-
-BALL = bl.Ball(2)
-GOOD = bl.OMD(BALL, bl.rates.InverseRoot(1.0))
 
 Kind = Literal["pftrl", "omd", "dual-averaging"]
 Members = tuple[tuple[Kind, str], ...]
@@ -123,17 +120,6 @@ mixtures = st.tuples(
 # --- Which points are kept -----------------------------------------------------------------------
 
 
-def test_kept_points_by_hand() -> None:
-    assert kept(3, 0) == [0, 1, 2, 3]
-    assert kept(20, 0) == list(range(5, 21))
-    assert kept(33, 1) == list(range(2, 33, 2))
-    assert around(20, 5) == (5, 5)
-    assert around(20, 4) == (4, 4)
-    assert around(20, 3) == (2, 4)
-    assert around(40, 6) == (4, 8)
-    assert around(40, 0) == (0, 0)
-
-
 def test_two_points_are_near() -> None:
     for newest in range(300):
         for seen in range(newest + 1):
@@ -146,12 +132,8 @@ def test_two_points_are_near() -> None:
 # --- The proof, step by step ---------------------------------------------------------------------
 
 
-@given(mixture=mixtures, life=lives)
-def test_nobody_is_charged_less_than_its_own_play(
-    mixture: tuple[str, int, Members, int], life: tuple[list[Event], int]
-) -> None:
+def nobody_is_charged_less_than_its_own_play(slow: NaivePortfolio) -> None:
     """<c, z_i(s)> <= l_i <= <c, z_i(s)> + 2 |c| min(D, half the way)."""
-    slow = lived(slow_one(*mixture), *life)
     for cost, charge in zip(slow.history.costs, slow.charges, strict=True):
         if charge.forgotten:
             assert not charge.values.any()
@@ -163,12 +145,8 @@ def test_nobody_is_charged_less_than_its_own_play(
         assert charge.used != (charge.seen, charge.seen) or not charge.misread.any()
 
 
-@given(mixture=mixtures, life=lives)
-def test_the_mixture_is_charged_no_less_than_its_play(
-    mixture: tuple[str, int, Members, int], life: tuple[list[Event], int]
-) -> None:
+def the_mixture_is_charged_no_less_than_its_play(slow: NaivePortfolio) -> None:
     """<c, x_s> <= <l, w(s)> <= A."""
-    slow = lived(slow_one(*mixture), *life)
     rows = zip(slow.history.costs, slow.history.tickets, slow.charges, strict=True)
     for cost, ticket, charge in rows:
         if charge.forgotten or not cost.any():
@@ -179,12 +157,8 @@ def test_the_mixture_is_charged_no_less_than_its_play(
         assert mean <= charge.mixed + room
 
 
-@given(mixture=mixtures, life=lives)
-def test_gaps_are_what_adahedge_allows(
-    mixture: tuple[str, int, Members, int], life: tuple[list[Event], int]
-) -> None:
+def gaps_are_what_adahedge_allows(slow: NaivePortfolio) -> None:
     """gap_j <= ln(1 / prior_j) / rate + sum of max(0, rise), for every j."""
-    slow = lived(slow_one(*mixture), *life)
     rates = [eta for eta in slow.rates if eta is not None]
     if not rates:
         return
@@ -194,12 +168,8 @@ def test_gaps_are_what_adahedge_allows(
     assert (slow.gaps() <= allowed * SLACK + TINY).all()
 
 
-@given(mixture=mixtures, life=lives)
-def test_the_inequality_holds_for_every_member(
-    mixture: tuple[str, int, Members, int], life: tuple[list[Event], int]
-) -> None:
+def the_inequality_holds_for_every_member(slow: NaivePortfolio) -> None:
     """Regret on answered rounds <= member j's game + 2 misread + its gap, for all j."""
-    slow = lived(slow_one(*mixture), *life)
     if not slow.history.costs:
         return
     regret = regret_of(slow)
@@ -210,6 +180,17 @@ def test_the_inequality_holds_for_every_member(
         misread = math.fsum(float(charge.misread[number]) for charge in slow.charges)
         room = (slow.allowed(number) + 2.0 * misread) * SLACK + TINY
         assert regret <= room + float(gaps[number])
+
+
+@given(mixture=mixtures, life=lives)
+def test_every_step_of_the_proof(
+    mixture: tuple[str, int, Members, int], life: tuple[list[Event], int]
+) -> None:
+    slow = lived(slow_one(*mixture), *life)
+    nobody_is_charged_less_than_its_own_play(slow)
+    the_mixture_is_charged_no_less_than_its_play(slow)
+    gaps_are_what_adahedge_allows(slow)
+    the_inequality_holds_for_every_member(slow)
 
 
 @given(mixture=mixtures, life=lives, leash=st.sampled_from([0.01, 0.1, 0.5]))
@@ -231,23 +212,6 @@ def test_the_leash_holds(
     misread = math.fsum(float(charge.misread[anchor]) for charge in slow.charges)
     allowed = (1.0 + leash) * slow.allowed(anchor) + 2.0 * misread + jump
     assert regret_of(slow) <= allowed * SLACK + TINY
-
-
-def test_a_taut_leash_leaves_the_anchor_alone() -> None:
-    slow = slow_one("ball", 2, MEMBERS["quick"], 1000)
-    slow.told = dataclasses.replace(slow.told, leash=1e-3)
-    lived(slow, events(60, 3), 4)
-    assert any(slow.taut)
-    for taut, weights, point, member in zip(
-        slow.taut,
-        slow.weights[1:],
-        slow.history.points[1:],
-        slow.members[1].history.points[1:],
-        strict=True,
-    ):
-        if taut:
-            assert weights.tolist() == [0.0, 1.0]
-            np.testing.assert_array_equal(point, member)
 
 
 def regret_of(slow: NaivePortfolio) -> float:
@@ -442,24 +406,6 @@ def check_certificates(learner: bl.Learner, base: bl.Portfolio, regret: float) -
     return True
 
 
-def test_cancelled_rounds_are_in_the_certificate() -> None:
-    for seed, adversary in enumerate(opponents(3, 200, 43).values()):
-        learner = bl.Learner(bl.FirstOrder(BAD))
-        plays: list[Array] = []
-        gradients: list[Array] = []
-        for kind, ticket in events(200, seed):
-            if kind == "predict":
-                plays.append(learner.predict().x)
-                gradients.append(adversary(ticket, plays[-1]))
-            elif kind == "cancel":
-                learner.cancel(ticket)
-            else:
-                learner.observe(ticket, gradients[ticket])
-        assert learner.report().cancelled > 0
-        regret = linear_regret(BAD.domain, plays, gradients)
-        check_certificates(learner, BAD, regret)
-
-
 @pytest.mark.compiled
 @pytest.mark.needs_compiler
 def test_skipped_rounds_are_in_both_guarantees() -> None:
@@ -538,34 +484,6 @@ def test_the_bound_holds_up_to_the_reach_and_beyond(reach: int) -> None:
         assert regret <= alone  # even beyond the reach it stays with the anchor
 
 
-@pytest.mark.parametrize("reach", [1, 7, 15, 16, 17, 24, 31, 64])
-@pytest.mark.parametrize("start", [5, pytest.param(33, marks=pytest.mark.slow), 34])
-def test_an_answer_beyond_the_reach_leaves_the_weights_as_they_are(reach: int, start: int) -> None:
-    ball = bl.Ball(3)
-    slow, quick_one = bl.rates.Tight(9.0), bl.rates.InverseRoot(0.1)
-    base = bl.Portfolio([bl.PFTRL(ball, slow), bl.OMD(ball, quick_one)], reach)
-    rng = np.random.default_rng(reach)
-    for lag in (reach - 1, reach, reach + 1, 2 * reach + 40):
-        learner = bl.Learner(bl.FirstOrder(base))
-        for _ in range(start):
-            learner.observe(learner.predict().ticket, rng.standard_normal(3))
-        old = learner.predict().ticket
-        for _ in range(lag):
-            learner.observe(learner.predict().ticket, rng.standard_normal(3))
-        before = inside(learner)
-        learner.observe(old, np.array([1.0, -1.0, 0.5]))
-        after = inside(learner)
-        for p, q in zip(before.points, after.points, strict=True):
-            assert (p != q).any()  # the members do hear of it
-        if lag > reach:
-            for name in ("weights", "targets", "gaps", "weights_rate", "risen", "weights_way"):
-                assert np.array_equal(after.state[name], before.state[name]), name
-            more = after.misread - before.misread
-            assert more.tolist() == [pytest.approx(1.5)] * 2  # |c| D / 2
-        else:
-            assert (after.gaps != before.gaps).any()
-
-
 # --- Special cases -------------------------------------------------------------------------------
 
 ALONE = [
@@ -589,45 +507,6 @@ def test_one_member_plays_as_it_does_alone(member: bl.PFTRL | bl.OMD) -> None:
             learner.cancel(ticket) if kind == "cancel" else learner.observe(ticket, cost)
         assert alone.report().rate == mixed.report().rate
     assert inside(mixed).weights.tolist() == [1.0]
-
-
-def test_the_order_of_members_does_not_matter() -> None:
-    members: list[bl.PFTRL | bl.OMD] = [
-        bl.OMD(bl.Ball(3), bl.rates.InverseRoot(2.0)),
-        bl.PFTRL(bl.Ball(3), bl.rates.Tight(1.0)),
-        bl.OMD(bl.Ball(3), bl.rates.Constant(0.3)),
-        bl.PFTRL(bl.Ball(3), bl.rates.GradientAdaptive(1.0)),
-    ]
-    ends = []
-    for order in itertools.permutations(range(4)):
-        rng = np.random.default_rng(8)
-        learner = bl.Learner(bl.FirstOrder(bl.Portfolio([members[i] for i in order])))
-        plays = []
-        for kind, ticket in events(80, 9):
-            if kind == "predict":
-                plays.append(learner.predict().x)
-            elif kind == "cancel":
-                learner.cancel(ticket)
-            else:
-                learner.observe(ticket, rng.standard_normal(3))
-        weights = np.zeros(4)
-        weights[list(order)] = inside(learner).weights
-        ends.append((np.array(plays), weights))
-    assert 0.0 < ends[0][1].max() < 1.0
-    for played, weights in ends:
-        np.testing.assert_allclose(played, ends[0][0], atol=1e-9)
-        np.testing.assert_allclose(weights, ends[0][1], atol=1e-9)
-
-
-def test_inverse_root_without_delay() -> None:
-    """Regret <= G D sqrt(2 T) with step = D / (G sqrt 2) (Zinkevich 2003)."""
-    ball, rounds = bl.Ball(3), 300
-    step = ball.diameter / (LIPSCHITZ * math.sqrt(2.0))
-    spec = bl.FirstOrder(bl.OMD(ball, bl.rates.InverseRoot(step)))
-    for adversary in opponents(3, rounds, 46).values():
-        record = quick(spec, bl.Timeline.from_delays([0] * rounds), adversary)
-        regret = linear_regret(ball, record.plays, record.gradients)
-        assert regret <= LIPSCHITZ * ball.diameter * math.sqrt(2.0 * rounds)
 
 
 # --- Bounds --------------------------------------------------------------------------------------
@@ -705,12 +584,12 @@ def test_bounds_that_do_not_exist() -> None:
     late = bl.Timeline.from_delays([1] * 9)
     ball = bl.Ball(2)
     following = bl.Portfolio([bl.OMD(ball, bl.rates.GradientAdaptive(1.0))])
-    with pytest.raises(bl.SpecError, match="portfolio: no member has a bound in advance"):
+    with pytest.raises(bl.errors.SpecError, match="portfolio: no member has a bound in advance"):
         bl.bounds.portfolio(late, base=following)
     untold = bl.Portfolio([bl.OMD(ball, bl.rates.InverseRoot(1.0))])
-    with pytest.raises(bl.SpecError, match="portfolio: needs the gradient bound"):
+    with pytest.raises(bl.errors.SpecError, match="portfolio: needs the gradient bound"):
         bl.bounds.portfolio(late, base=untold)
-    with pytest.raises(bl.SpecError, match="portfolio: lipschitz must be positive"):
+    with pytest.raises(bl.errors.SpecError, match="portfolio: lipschitz must be positive"):
         bl.bounds.portfolio(late, base=untold, lipschitz=0.0)
     assert bl.bounds.portfolio(late, base=untold, lipschitz=1.0).total > 0.0
     assert bound_of(bl.FirstOrder(following), late) is None
@@ -721,56 +600,3 @@ def test_bounds_that_do_not_exist() -> None:
     assert found == bl.bounds.portfolio(late, base=known)
     skipping = bound_of(bl.Skip(bl.FirstOrder(known)), late)
     assert skipping == bl.bounds.corollary_6_2(late, bl.bounds.portfolio, base=known)
-
-
-def test_a_portfolio_that_is_told_whole_losses_has_no_certificate() -> None:
-    learner = bl.Learner(bl.FullInformation(default(bl.Simplex(3))))
-    for _ in range(50):
-        learner.observe(learner.predict().ticket, lambda x: np.array([1.0, 0.0, -1.0]))
-    report = learner.report()
-    assert report.certificate is None
-    assert "whole losses" in report.certificate_note
-
-
-# --- Refusals ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("reach", "message"),
-    [
-        (0, "reach must be at least 1, got 0"),
-        (-5, "reach must be at least 1, got -5"),
-        (2.5, "reach must be a whole number, got 2.5"),
-        (True, "reach must be a whole number, got True"),
-        (None, "reach must be a whole number, got None"),
-        ("16", "reach must be a whole number, got '16'"),
-        (math.inf, "reach must be a whole number, got inf"),
-    ],
-)
-def test_strange_reach(reach: Any, message: str) -> None:
-    with pytest.raises(bl.SpecError, match=f"Portfolio: {message}"):
-        bl.Portfolio([GOOD], reach)
-
-
-def test_what_values_refuse() -> None:
-    told = bl.PFTRL(BALL, bl.rates.DelayAdaptive(1.0))
-    following = bl.Portfolio([told, bl.OMD(BALL, bl.rates.GradientAdaptive(1.0))])
-    tight = bl.Portfolio([told, bl.OMD(BALL, bl.rates.Tight(1.0))])
-    untold = bl.Portfolio([GOOD])
-    reductions: list[Callable[[bl.Portfolio], Any]] = [lambda b: bl.OnePoint(b, 1.0), bl.TwoPoint]
-    for reduction in reductions:
-        with pytest.raises(bl.SpecError, match=r"rates\.GradientAdaptive uses the observed values"):
-            reduction(following)
-        with pytest.raises(bl.SpecError, match=r"rates\.Tight is proved for first-order feedback"):
-            reduction(tight)
-        with pytest.raises(bl.SpecError, match="a Portfolio needs lipschitz in the rate"):
-            reduction(untold)
-        assert reduction(bl.Portfolio([GOOD, told])).base.members == (GOOD, told)
-
-
-def test_mixed_is_not_for_other_bases() -> None:
-    for kind in (bl.PFTRL, bl.OMD):
-        with pytest.raises(bl.SpecError, match=r"rate must come from belated\.rates"):
-            kind(BALL, bl.rates.Mixed(1.0))
-    assert bl.Portfolio([GOOD]).rate == bl.rates.Mixed()
-    assert default(BALL).rate == bl.rates.Mixed(LIPSCHITZ)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -73,23 +72,6 @@ def lived(model: Any) -> None:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_without_settings_a_model_is_built_as_it_is(name: str, tmp_path: Path) -> None:
-    with bl.open(tmp_path / "s.db") as store:
-        model = store.model("m", MODELS[name]())
-        lived(model)
-        before = model.snapshot()
-        if name == "Knobs":  # the rounds of a log are not compared with the start
-            before = store.rebuild("m", MODELS[name]()).snapshot()
-        wanted: list[dict[str, Any] | None] = [None, {}]
-        for changes in wanted:
-            assert store.rebuild("m", changes).snapshot() == before
-        assert store.rebuild("m", {}, to="m").snapshot() == before
-        assert store.rebuild("m", to="copy").snapshot() == before
-    with bl.open(tmp_path / "s.db") as store:  # from the log alone
-        assert store.model("m").snapshot() == store.model("copy").snapshot() == before
-
-
-@pytest.mark.parametrize("name", MODELS)
 def test_settings_that_are_not_given_keep_their_values(name: str, tmp_path: Path) -> None:
     same = with_settings(MODELS[name](), {})
     assert same.snapshot() == MODELS[name]().snapshot()
@@ -130,73 +112,3 @@ def test_settings_that_no_such_model_has_are_refused(tmp_path: Path) -> None:
         with pytest.raises(SpecError, match="bits"):
             store.rebuild("m", {"bits": 99}, to="m")
         assert model.snapshot() == before
-
-
-# --- Over a socket -------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def client(tmp_path: Path) -> Iterator[bl.Client]:
-    """Return a client of a server."""
-    pytest.importorskip("uvicorn", reason="uvicorn is not installed")
-    from service_calls import serving
-
-    with serving(tmp_path) as ask, bl.Client(ask.server.url, ask.token or "") as made:
-        yield made
-
-
-OVER_HTTP: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
-    "LinearModel": (
-        {"loss": "logistic", "silence": 0, "deadline": "P3D", "bits": 8, "l2": 0.1},
-        {"bits": 9},
-    ),
-    "Intervals": ({"bits": 8, "coverage": 0.7, "wait": {"predictions": 4}}, {"coverage": 0.8}),
-    "Chooser": (
-        {"actions": ["a", "b"], "silence": 0, "deadline": {"predictions": 5}, "baseline": "b"},
-        {"deadline": {"predictions": 3}},
-    ),
-    "Knobs": (
-        {"knobs": {"x": [0, 1]}, "holdout": 0.1, "goal": "max", "deadline": 5},
-        {"holdout": 0.2},
-    ),
-}
-
-
-@pytest.mark.parametrize("kind", OVER_HTTP)
-def test_over_http_settings_that_are_not_given_keep_their_values(
-    client: bl.Client, kind: str
-) -> None:
-    settings, changes = OVER_HTTP[kind]
-    model = client.create("m", kind, **settings)
-    row = {"features": {"a": 1.0}} if kind in ("LinearModel", "Intervals") else {}
-    verb = "choose" if kind == "Chooser" else "predict"
-    model.many(verb, [{**row, "key": f"k{i}"} for i in range(8)])
-    model.many("observe", [{"key": f"k{i}", "value": 1} for i in range(0, 8, 2)])
-    about, report = model.about(), model.report()
-    assert (
-        client.request("POST", "/models/m/rebuild", {"settings": {}})["settings"]
-        == (about["settings"])
-    )
-    assert client.request("POST", "/models/m/rebuild", {})["settings"] == about["settings"]
-    assert model.rebuild().about() == about
-    names = ("rounds", "open")
-    assert [model.report()[name] for name in names] == [report[name] for name in names]
-    changed = model.rebuild(to="other", **changes).about()["settings"]
-    kept = [name for name in about["settings"] if name not in changes]
-    assert {name: changed[name] for name in kept} == {
-        name: about["settings"][name] for name in kept
-    }
-    assert changed != about["settings"]
-
-
-def test_over_http_a_wait_has_all_its_forms(client: bl.Client) -> None:
-    model = client.create("m", "LinearModel", bits=8, wait={"predictions": 3})
-    assert model.about()["settings"]["wait"] == {"predictions": 3}
-    for wait in ("PT1H", "1h", {"seconds": 3600}):
-        settings = model.rebuild(wait=wait).about()["settings"]
-        assert (settings["wait"], settings["deadline"]) == (None, {"seconds": 3600.0})
-    settings = model.rebuild(wait="adaptive", deadline=None).about()["settings"]
-    assert (settings["wait"], settings["deadline"]) == ("adaptive", None)
-    for wrong, words in (("skip", "adaptive"), (5, r'\{"predictions": 5\}')):
-        with pytest.raises(bl.errors.ServiceError, match=words):
-            client.create("n", "LinearModel", wait=wrong)

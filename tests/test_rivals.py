@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import zlib
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
 
 import belated as bl
 from belated import delays
-from belated.errors import AlreadyObserved, BadFeedback, SpecError, UnknownTicket
+from belated.errors import AlreadyObserved, BadFeedback, SpecError
 from belated.research.rivals import Rival
 from belated.research.rivals.base import FACTS
-from conftest import Python, everything
+from compositions import bad_answers, codes, constantly
+from conftest import everything
 from rival_case import RivalCase
 from rival_games import adversaries, arena_of, regret, timelines
 from rival_laws import (
@@ -24,13 +22,9 @@ from rival_laws import (
     CHOSEN,
     COMPILED,
     ONE_OF_EACH,
-    ROUNDS,
-    Array,
     Event,
     answers,
     chart_of,
-    codes,
-    digest,
     follow,
     from_ancestor,
     from_slow,
@@ -66,13 +60,6 @@ def also_compiled(cases: list[RivalCase], compiled: list[RivalCase]) -> pytest.M
     return pytest.mark.parametrize("case", rows)
 
 
-def with_life(case: RivalCase, length: int | None = None) -> bl.Learner:
-    """Return a learner that has lived through some events."""
-    fast = learner(case)
-    follow(fast, life(case)[:length], answers(case).fast)
-    return fast
-
-
 # --- The cases -----------------------------------------------------------------------------------
 
 
@@ -105,19 +92,6 @@ def test_without_delay_it_is_its_ancestor(case: RivalCase) -> None:
     assert from_ancestor(case) <= 1.0
 
 
-@pytest.fixture(scope="module")
-def interpreted(python: Python) -> dict[str, str]:
-    """Digests of every case, from the source without a compiler."""
-    digests: dict[str, str] = json.loads(python("rival_laws.py", BELATED_INTERPRETED="1"))
-    return digests
-
-
-@pytest.mark.needs_compiler
-@also_compiled(CASES, COMPILED)
-def test_compiled_is_interpreted_bit_for_bit(case: RivalCase, interpreted: dict[str, str]) -> None:
-    assert digest(case) == interpreted[case.name]
-
-
 @chosen
 def test_batch_is_live_bit_for_bit(case: RivalCase) -> None:
     events, given = life(case, cancel=False), answers(case)
@@ -136,69 +110,7 @@ def test_batch_is_live_bit_for_bit(case: RivalCase) -> None:
     assert batch.snapshot() == live.snapshot()
 
 
-@one_of_each
-def test_the_report_counts(case: RivalCase) -> None:
-    events = life(case)
-    report, closed = with_life(case).report(), [kind for kind, _ in events if kind != "predict"]
-    assert report.rounds == ROUNDS
-    assert report.observed + report.late == closed.count("observe")
-    assert report.cancelled <= closed.count("cancel")
-    assert report.open + report.observed + report.skipped + report.cancelled == ROUNDS
-    assert report.certificate is None
-    assert "bound(timeline)" in report.certificate_note
-    assert report.to_json()
-
-
-# --- Snapshots -----------------------------------------------------------------------------------
-
-
-@one_of_each
-def test_a_restored_learner_goes_on_as_if_nothing_had_happened(case: RivalCase) -> None:
-    events, given = life(case), answers(case)
-    whole = learner(case)
-    plays = follow(whole, events, given.fast).plays
-    for cut in range(0, len(events) + 1, 19 if everything() else 43):
-        first = learner(case)
-        before = follow(first, events[:cut], given.fast).plays
-        blob = first.snapshot()
-        second = bl.Learner.restore(blob)
-        assert second.snapshot() == blob
-        assert second.spec == case.spec
-        after = follow(second, events[cut:], given.fast).plays
-        assert np.array(before + after).tobytes() == np.array(plays).tobytes()
-        assert second.snapshot() == whole.snapshot()
-        assert second.report() == whole.report()
-        assert first.snapshot() == blob  # untouched by its copy
-
-
 # --- Refusals ------------------------------------------------------------------------------------
-
-
-def bad_answers(case: RivalCase) -> dict[str, Any]:
-    """Return answers that must be refused, by name."""
-    width = width_of(case)
-    fine = np.full(width, 0.1)
-    broken: dict[str, Any] = {
-        "none": None,
-        "too many": np.append(fine, 0.1),
-        "too deep": fine[None],
-        "empty": np.array([]),
-        "ragged": [[0.1], [0.1, 0.2]],
-        "words": ["0.1"] * width,
-    }
-    for name, value in (("nan", np.nan), ("inf", np.inf), ("1e200", 1e200)):
-        for i in {0, width - 1}:
-            broken[f"{name} at {i}"] = np.where(np.arange(width) == i, value, fine)
-    if width > 1:
-        broken["a number"] = 0.1
-        broken["too few"] = fine[1:]
-    if case.answer == "function":
-        return {name: _returns(value) for name, value in broken.items()} | {"no function": fine}
-    return broken
-
-
-def _returns(value: Any) -> Callable[[Array], Any]:
-    return lambda x: value
 
 
 def waiting(case: RivalCase) -> tuple[bl.Learner, int]:
@@ -219,29 +131,11 @@ def with_events(case: RivalCase, events: list[Event]) -> bl.Learner:
 def test_a_refused_answer_changes_nothing(case: RivalCase) -> None:
     fast, ticket = waiting(case)
     before = fast.snapshot()
-    for name, answer in bad_answers(case).items():
+    for name, answer in bad_answers(width_of(case), case.answer == "function").items():
         with pytest.raises(BadFeedback, match="observe: "):
             fast.observe(ticket, answer)
         assert fast.snapshot() == before, name
     assert fast.observe(ticket, answers(case).fast(ticket))
-
-
-@one_of_each
-def test_a_refused_ticket_changes_nothing(case: RivalCase) -> None:
-    fast, given = with_life(case), answers(case).fast(0)
-    closed = [ticket for kind, ticket in life(case) if kind != "predict"]
-    before = fast.snapshot()
-    for ticket in (ROUNDS, -1, 10**6, 2**63 - 1, 1.0, None, "1"):
-        with pytest.raises(UnknownTicket):
-            fast.observe(ticket, given)  # type: ignore[arg-type]
-        with pytest.raises(UnknownTicket):
-            fast.cancel(ticket)  # type: ignore[arg-type]
-    for ticket in closed:
-        with pytest.raises(AlreadyObserved, match="before"):
-            fast.observe(ticket, given)
-        with pytest.raises(AlreadyObserved, match="before"):
-            fast.cancel(ticket)
-    assert fast.snapshot() == before
 
 
 @one_of_each
@@ -251,7 +145,7 @@ def test_strict_refuses_what_is_otherwise_counted(case: RivalCase) -> None:
         pytest.skip("nothing was assumed of the size of answers")
     large = np.zeros(width_of(case))
     large[0] = 3.0 * size / (chart_of(rival(case).domain).scale[0] if large.size > 1 else 1.0)
-    answer = _returns(large) if case.answer == "function" else large
+    answer = constantly(large) if case.answer == "function" else large
     lax, strict = learner(case), learner(case, strict=True)
     for fast in (lax, strict):
         fast.predict()
@@ -279,20 +173,6 @@ def test_plays_stay_in_the_set(case: RivalCase) -> None:
 
 
 # --- Specs ---------------------------------------------------------------------------------------
-
-
-@every
-def test_json_and_repr_bring_the_spec_back(case: RivalCase) -> None:
-    spec = case.spec
-    assert spec.kind.startswith("rivals.")
-    assert bl.from_json(spec.to_json()) == spec
-    assert type(spec).from_json(spec.to_json(indent=2)) == spec
-    names: dict[str, Any] = {}
-    exec("from belated import *\nfrom belated import rivals", names)
-    again = eval(repr(spec), names)
-    assert again == spec
-    assert hash(again) == hash(spec)
-    assert repr(again) == repr(spec)
 
 
 def without(spec: Rival, *facts: str) -> Rival:

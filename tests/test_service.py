@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import gzip
 import json
-import logging
-import socket
 import threading
-import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -19,19 +14,16 @@ import pytest
 
 pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 
+
 import belated as bl
-from belated.errors import LogError, ServiceError, SpecError
-from belated.ranges import Span
-from belated.service import Limits, Server, Settings, evaluating, tokens
+from belated.errors import ServiceError, SpecError
+from belated.service import Limits, Server, Settings, auth
 from belated.service.calls import members, methods
-from belated.service.forwarding import Forwarding, Unreachable, check_deadline
+from belated.service.forwarding import check_deadline
 from belated.service.openapi import description
 from belated.service.refusals import Refused
-from belated.service.requests import Request
 from belated.service.routes import ROUTES
-from belated.service.specs import KINDS, described, made
-from belated.service.waiting import Waiting
-from belated.service.wires import Wires
+from belated.service.specs import KINDS
 from service_calls import LINEAR, Caller, fill, serving
 
 KNOBS = {
@@ -81,119 +73,67 @@ def test_models_are_made_listed_shown_and_deleted(ask: Caller) -> None:
 def test_knobs_are_turned_held_and_let_go(tmp_path: Path) -> None:
     with serving(tmp_path) as ask, bl.Client(ask.server.url, str(ask.token)) as client:
         model = client.create("knobs", "Knobs", **KNOBS)
-        timed = {"knobs": {"x": [0, 1]}, "deadline": "30d", "silence": 1}
-        client.create("timed", "Knobs", **timed)
-        asked = ask("POST", "/models/timed/predict", {"key": "t", "at": 1e9})
-        assert asked.status == 200
-        late = ask("POST", "/models/timed/observe", {"key": "t", "value": 2})  # now, long after
-        assert late.body == {"outcome": "late"}
-        assert ask("GET", "/models/timed/report").body["settled"] == 1
-        first = model.predict(context={"hour": 7, "device": "phone"}, key="a")
-        assert first.setting.keys() == {"price", "retries", "size"}
-        second = model.predict(key="b")
+        model.predict(context={"hour": 7, "device": "phone"}, key="a")
+        model.predict(key="b")
         real = {"price": 20.5, "retries": 2, "size": "large"}
         assert model.played("a", real) == "applied"
-        assert model.revise("a", 2.0) == "applied"
         with pytest.raises(ServiceError, match="inside of the range"):
             model.played("b", {**real, "price": 1000})
-        with pytest.raises(ServiceError) as caught:
-            model.predict(context={"hour": "x"})
-        assert caught.value.code == "bad_features"
-        assert model.observe("a", 1.5) == "applied"
-        assert model.cancel(ticket=second.ticket) == "applied"
         assert [model.pause(), model.revert(), model.resume()] == ["paused", "reverted", "learning"]
         assert ask("POST", "/models/value/pause").body["error"]["code"] == "no_such_verb"
         for verb in ("pause", "revert", "resume"):  # which nothing more can be said of
             bodies: tuple[Any, ...] = ({"until": 3}, {"mode": "pause"}, [], None)
             for body in bodies:
-                said = json.dumps(body).encode()
-                refused = ask.raw("POST", f"/models/knobs/{verb}", said)
+                refused = ask.raw("POST", f"/models/knobs/{verb}", json.dumps(body).encode())
                 assert (refused.status, refused.body["error"]["code"]) == (422, "bad_request")
             assert ask.raw("POST", f"/models/knobs/{verb}", b"{").status == 400
-        assert ask("POST", "/models/knobs/resume", {}).status == 200
         paused = ask("POST", "/models/knobs/pause", Idempotency_Key="p")
         assert model.resume() == "learning"
         again = ask("POST", "/models/knobs/pause", Idempotency_Key="p")  # a try that was late
         assert (again.body, again.headers["idempotency-replayed"]) == (paused.body, "true")
         assert ask.server.store.model("knobs").read(lambda knobs: knobs.mode) == "learning"
-        about = model.about()["settings"]
-        assert "seed" not in about
-        assert about["knobs"]["price"] == {"type": "Span", "low": 10.0, "high": 200.0}
+        assert "seed" not in model.about()["settings"]
         assert ask("POST", "/models/knobs/peek", {"context": {"hour": 7}}).body["setting"].keys()
-        assert ask("GET", "/models/knobs/live").body["measure"] == "expected cost at the best"
-        client.create("profit", "Knobs", knobs={"price": [1, 9]}, goal="max")
-        assert ask("GET", "/models/profit/live").body["measure"] == "expected value at the best"
-        report = model.report()
-        assert (report["rounds"], report["open"], report["observed"]) == (2, 0, 1)
+        for goal, measure in (("min", "expected cost"), ("max", "expected value")):
+            client.create(goal, "Knobs", knobs={"price": [1, 9]}, goal=goal)
+            assert ask("GET", f"/models/{goal}/live").body["measure"] == f"{measure} at the best"
         expected = ask.server.store.model("knobs").snapshot()
     with serving_again(tmp_path) as server:
         assert server.store.model("knobs").snapshot() == expected
 
 
-def test_ranges_and_deadlines_of_knobs_are_read_as_they_are_meant() -> None:
-    told = {
-        "knobs": {"price": [10, 200]},
-        "context": {"country": ["PT", "NO"], "hour": [0, 24], "day": [1, 2, 3]},
-        "deadline": {"predictions": 100},
-        "silence": 3,
-    }
-    settings = made("Knobs", told, 7, Limits()).settings
-    assert settings.context == {
-        "country": bl.ranges.Categories(["PT", "NO"]),
-        "hour": Span(0, 24),
-        "day": bl.ranges.Categories([1, 2, 3]),
-    }
-    assert (
-        settings.deadline == made("Knobs", {**told, "deadline": 100}, 7, Limits()).settings.deadline
-    )
-    told["constraints"] = [{"price": 1, "at_most": 150}]
-    daily = made("Knobs", {**told, "deadline": "P1D"}, 7, Limits())
-    assert (daily.settings.deadline, daily.settings.needs_times) == (86400.0, True)
-    about = described("Knobs", daily)
-    assert made("Knobs", about, 7, Limits()).settings == daily.settings
+WRONG_SETTINGS: dict[str, list[dict[str, Any]]] = {
+    "Knobs": [
+        *({}, {"knobs": {"a": 3}}, {"knobs": {"a": "ab"}}, {"knobs": {"a": {"type": ["Log"]}}}),
+        *({"knobs": {"a": [0, 1]}, "context": each} for each in ([1], {"b": "abc"}, {"b": 3})),
+        *({"knobs": {"a": [0, 1]}, "deadline": each} for each in ({}, {"predictions": -2.5}, "x")),
+        *({"knobs": {"a": [0, 1]}, name: "x"} for name in ("start", "max_step")),
+    ],
+    "LinearModel": [
+        *({"bits": 40}, {"bits": True}, {"loss": ["squared"]}, {"columns": {}}),
+        *({"deadline": "P1Y"}, {"interactions": 3}),
+    ],
+    "Chooser": [
+        *({"decide": "f"}, {"actions": ["a", "a"]}, {"explore": {"type": "Ball", "dim": 2}}),
+    ],
+    "Learner": [{}, {"spec": {"type": "Ball", "dim": 10**12}}],
+}
 
 
 @pytest.mark.parametrize(
     "body",
     [
-        {"name": "x", "kind": "Knobs"},
-        {"name": "x", "kind": "Knobs", "settings": {"knobs": {"a": 3}}},
-        {"name": "x", "kind": "Knobs", "settings": {"knobs": {"a": "ab"}}},
-        {"name": "x", "kind": "Knobs", "settings": {"knobs": {"a": {"type": ["Log"]}}}},
-        {
-            "name": "x",
-            "kind": "Knobs",
-            "settings": {"knobs": {"a": [0, 1]}, "context": {"b": "abc"}},
-        },
-        {"name": "x", "kind": "Knobs", "settings": {"knobs": {"a": [0, 1]}, "context": {"b": 3}}},
-        {"name": "x", "kind": "Knobs", "settings": {"knobs": {"a": [0, 1]}, "deadline": {}}},
-        {
-            "name": "x",
-            "kind": "Knobs",
-            "settings": {"knobs": {"a": [0, 1]}, "deadline": {"predictions": -2.5}},
-        },
-        {"name": "x", "kind": "Knobs", "settings": {"knobs": {"a": [0, 1]}, "start": 3}},
-        {"name": "x", "kind": "Knobs", "settings": {"knobs": {"a": [0, 1]}, "max_step": "x"}},
-        {"name": "x", "kind": "Knobs", "settings": {"knobs": {"a": [0, 1]}, "context": [1]}},
-        {"name": "x", "kind": "Knobs", "settings": {"knobs": {"a": [0, 1]}, "deadline": "soon"}},
-        {"name": "../x", "kind": "LinearModel"},
-        {"name": "a b", "kind": "LinearModel"},
-        {"name": "", "kind": "LinearModel"},
-        {"name": 3, "kind": "LinearModel"},
-        {"name": "x", "kind": "os.system"},
-        {"name": "x", "kind": "LinearModel", "settings": {"bits": 40}},
-        {"name": "x", "kind": "LinearModel", "settings": {"bits": True}},
-        {"name": "x", "kind": "LinearModel", "settings": {"loss": ["squared"]}},
-        {"name": "x", "kind": "LinearModel", "settings": {"columns": {}}},
-        {"name": "x", "kind": "LinearModel", "settings": {"deadline": "P1Y"}},
-        {"name": "x", "kind": "LinearModel", "settings": {"interactions": 3}},
-        {"name": "x", "kind": "Chooser", "settings": {"decide": "f"}},
-        {"name": "x", "kind": "Chooser", "settings": {"actions": ["a", "a"]}},
-        {"name": "x", "kind": "Chooser", "settings": {"explore": {"type": "Ball", "dim": 2}}},
-        {"name": "x", "kind": "Learner", "settings": {"spec": {"type": "Ball", "dim": 10**12}}},
-        {"name": "x", "kind": "Learner", "settings": {}},
-        {"name": "x", "kind": "LinearModel", "more": 1},
-        ["x"],
+        *({"name": name, "kind": "LinearModel"} for name in ("../x", "a b", "", 3)),
+        *(
+            {"name": "x", "kind": "os.system"},
+            {"name": "x", "kind": "LinearModel", "more": 1},
+            ["x"],
+        ),
+        *(
+            {"name": "x", "kind": kind, "settings": each}
+            for kind, wrong in WRONG_SETTINGS.items()
+            for each in wrong
+        ),
     ],
 )
 def test_what_cannot_be_a_model_is_refused(ask: Caller, body: Any) -> None:
@@ -201,17 +141,6 @@ def test_what_cannot_be_a_model_is_refused(ask: Caller, body: Any) -> None:
     assert refused.status == 422, refused.body
     assert set(refused.body["error"]) == {"code", "message"}
     assert "x" not in [model["name"] for model in ask("GET", "/models").body["models"]]
-
-
-def test_other_settings_are_built_from_the_log(ask: Caller) -> None:
-    ask("POST", "/models", {"name": "old", "kind": "LinearModel", "settings": LINEAR})
-    ask("POST", "/models/old/predict", {"items": [{"features": {"x": 1.0}}] * 3})
-    built = ask("POST", "/models/old/rebuild", {"settings": {"loss": "squared", "bits": 9}})
-    assert (built.status, built.body["rounds"], built.body["settings"]["bits"]) == (200, 3, 9)
-    copy = ask("POST", "/models/old/rebuild", {"settings": LINEAR, "to": "new"})
-    assert (copy.body["name"], copy.body["rounds"]) == ("new", 3)
-    for name in ("old", "new"):
-        assert ask("DELETE", f"/models/{name}").status == 204
 
 
 def test_a_rebuild_that_says_nothing_keeps_all_settings(ask: Caller) -> None:
@@ -242,20 +171,6 @@ def test_bodies_are_sent_as_they_are(ask: Caller, encoding: str) -> None:
     for same in ("identity", "Identity", ""):
         answer = ask.raw("POST", "/models/value/predict", plain, Content_Encoding=same)
         assert answer.status == 200
-
-
-def test_an_export_comes_back_as_it_was(ask: Caller) -> None:
-    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
-    found = ask("POST", "/models/value/predict", {"features": [1.0, 2.0], "key": "travels"})
-    assert found.status == 200
-    file = ask("GET", "/models/value/export")
-    made = ask.raw("POST", "/models/twin/import", file.body)
-    assert (made.status, made.body["events"]) == (201, ask("GET", "/models/value").body["events"])
-    assert ask("POST", "/models/twin/observe", {"key": "travels", "value": 2}).status == 200
-    assert ask.raw("POST", "/models/twin/import", file.body).status == 409
-    assert ask.raw("POST", "/models/broken/import", file.body[:-9] + b"x").status == 422
-    assert ask("GET", "/models/broken").status == 404
-    ask("DELETE", "/models/twin")
 
 
 # --- Events ---------------------------------------------------------------------------------------
@@ -294,15 +209,6 @@ def test_tickets_belong_to_one_model_and_cannot_be_guessed(ask: Caller) -> None:
         answer = ask("POST", "/models/value/observe", {"ticket": forged, "value": 1})
         assert answer.status == 404
     assert ask("POST", "/models/value/cancel", {"ticket": ticket}).status == 200
-
-
-def test_an_apprentice_plays_the_baseline(ask: Caller) -> None:
-    assert ask("PUT", "/models/layout/mode", {"mode": "apprentice"}).status == 200
-    chosen = ask("POST", "/models/layout/choose", {"baseline": "green"}).body
-    assert (chosen["action"], chosen["probability"]) == ("green", 1.0)
-    assert ask("PUT", "/models/layout/mode", {"mode": "learn"}).status == 200
-    assert ask("PUT", "/models/layout/mode", {"mode": "rest"}).status == 422
-    assert ask("PUT", "/models/value/mode", {"mode": "learn"}).status == 409
 
 
 # --- Once -----------------------------------------------------------------------------------------
@@ -411,7 +317,7 @@ def serving_again(folder: Path) -> Server:
 
 def test_scopes_decide_who_may_do_what(tmp_path: Path) -> None:
     path = tmp_path / "tokens.json"
-    made = {scope: tokens.add(path, scope, [scope]) for scope in tokens.SCOPES}
+    made = {scope: auth.add(path, scope, [scope]) for scope in auth.SCOPES}
     assert not any(secret in path.read_text() for secret in made.values())
     with serving(tmp_path, tokens=path) as ask:
         ask.token = made["admin"]
@@ -463,69 +369,6 @@ def test_an_address_that_others_cannot_use_is_refused_at_the_start(
     assert not list(tmp_path.iterdir())
 
 
-def test_connections_to_servers_that_are_gone_are_dropped(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A new address, as every server has after a restart, drops those without models."""
-    alive: set[str] = set()
-
-    async def empty() -> Any:
-        return {"type": "http.request", "body": b"", "more_body": False}
-
-    async def send_to(forwarding: Forwarding, port: int) -> None:
-        request = Request({"method": "GET", "headers": []}, empty, Limits(), Waiting(1.0))
-        with pytest.raises(Unreachable):
-            await forwarding.send(request, f"http://127.0.0.1:{port}", until=time.monotonic() + 9.0)
-
-    async def act(store: bl.Store) -> list[int]:
-        forwarding, counts = Forwarding(store), []
-        for port in (1, 2, 3):
-            await send_to(forwarding, port)
-            counts.append(len(forwarding._wires))
-            if port == 2:
-                alive.add("http://127.0.0.1:2")
-        await forwarding.close()
-        return counts
-
-    with bl.open(tmp_path / "x.db") as store:
-        monkeypatch.setattr(type(store), "is_alive", lambda _, address: address in alive)
-        assert asyncio.run(act(store)) == [1, 1, 2]
-
-
-def test_connections_in_use_are_closed_after_their_reply() -> None:
-    async def act() -> list[bytes]:
-        seen = []
-
-        async def reply(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            seen.append(await reader.readuntil(b"\r\n\r\n"))
-            await wires.close()
-            writer.write(b"HTTP/1.1 204 No Content\r\n\r\n")
-            seen.append(await reader.read())  # until the other side closes
-            writer.close()
-            ended.set()
-
-        ended = asyncio.Event()
-        server = await asyncio.start_server(reply, "127.0.0.1", 0)
-        wires = Wires("127.0.0.1", server.sockets[0].getsockname()[1])
-        assert (await wires.exchange(b"GET / HTTP/1.1\r\n\r\n")).status == 204
-        await asyncio.wait_for(ended.wait(), 60.0)
-        server.close()
-        return seen
-
-    assert asyncio.run(act()) == [b"GET / HTTP/1.1\r\n\r\n", b""]
-
-
-@pytest.mark.parametrize("deadline", [b"nan", b"-inf", b"0", b"soon", b""])
-def test_a_forwarded_request_without_a_deadline_to_come_is_too_late(
-    tmp_path: Path, deadline: bytes
-) -> None:
-    with bl.open(tmp_path / "x.db") as store:
-        with pytest.raises(Refused, match="waits no longer"):
-            check_deadline(store, deadline)
-        check_deadline(store, None)
-        check_deadline(store, b"%.3f" % (store.clock + 60.0))
-
-
 @pytest.mark.parametrize(
     "text", ["{}", "[]", "x", '{"tokens": [{"name": "a", "sha256": "12", "scopes": ["read"]}]}']
 )
@@ -569,18 +412,6 @@ def test_the_description_is_whole(ask: Caller) -> None:
                 assert name is None or "/" in name or name in SCHEMAS
     ids = [each["operationId"] for one in served["paths"].values() for each in one.values()]
     assert len(set(ids)) == len(ids)
-
-
-def test_the_description_has_what_may_be_null_and_which_modes_there_are(ask: Caller) -> None:
-    rank = SCHEMAS["Rank"]["properties"]
-    left_out = {name for name, about in rank.items() if "null" in about["type"]}
-    assert left_out == set(rank) - {"actions"}
-    body = {"actions": [{"id": "a", "features": None}], **dict.fromkeys(left_out)}
-    assert ask("POST", "/models/layout/rank", body).status == 201
-    for mode in SCHEMAS["SetMode"]["properties"]["mode"]["enum"]:
-        assert ask("PUT", "/models/layout/mode", {"mode": mode}).status == 200
-    assert ask("PUT", "/models/layout/mode", {"mode": "learn"}).status == 200
-    assert ask("PUT", "/models/layout/mode", {"mode": "paused"}).status == 422
 
 
 def test_the_description_has_the_members_and_limits_that_are_checked() -> None:
@@ -645,26 +476,6 @@ def test_a_chooser_is_evaluated_on_its_log(tmp_path: Path) -> None:
             assert client.model("layout").evaluate() == found.body
 
 
-def test_evaluations_hold_up_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    begun, may_end = threading.Event(), threading.Event()
-
-    def slow(*_: Any, **__: Any) -> Any:
-        begun.set()
-        may_end.wait(20.0)
-        raise LogError("too slow")
-
-    monkeypatch.setattr(evaluating, "evaluate", slow)
-    with serving(tmp_path) as ask, ThreadPoolExecutor(8) as pool:
-        waiting = [pool.submit(ask, "GET", "/models/layout/evaluate") for _ in range(6)]
-        try:
-            assert begun.wait(10.0)
-            time.sleep(0.1)  # so that all six are there
-            assert pool.submit(ask, "GET", "/models/value").result(5.0).status == 200
-        finally:
-            may_end.set()
-        assert {each.result(10.0).body["error"]["code"] for each in waiting} == {"cannot_evaluate"}
-
-
 def test_a_long_log_is_not_evaluated_by_the_server(tmp_path: Path) -> None:
     with serving(tmp_path, Limits(evaluated=1)) as ask:
         for _ in range(2):
@@ -692,27 +503,21 @@ def test_models_are_made_and_deleted_once_under_a_key(tmp_path: Path) -> None:
         assert ask("GET", "/models/new").status == 404
 
 
-def test_what_the_server_library_logs_is_json_too(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with serving(tmp_path, log="json") as ask:
-        raw = socket.create_connection((ask.server.host, ask.server.port))
-        raw.sendall(b"no HTTP at all\r\n\r\n")
-        raw.recv(1000)
-        raw.close()
-    lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
-    logged = [line for line in lines if line["what"] == "logged"]
-    assert logged
-    assert {(line["level"], line["by"]) for line in logged} == {("warning", "uvicorn.error")}
-    assert "Invalid HTTP" in logged[0]["message"]
-    assert logged[0]["code"] == "bad_http"
-    assert not logging.getLogger("uvicorn").handlers
-
-
 def test_the_header_that_was_let_in_last_lets_in_nobody_else() -> None:
-    (one, first), (two, second) = (tokens.made(name, ("read",)) for name in "ab")
-    known = tokens.Tokens((first, second))
+    (one, first), (two, second) = (auth.made(name, ("read",)) for name in "ab")
+    known = auth.Tokens((first, second))
     for secret, expected in ((one, first), (one, first), (two, second), (one, first)):
         assert known.shown(f"Bearer {secret}".encode()) is expected
         for wrong in (f"Bearer {secret}x", f"Bearer {secret[:-1]}", f"Basic {secret}", "Bearer "):
             assert known.shown(wrong.encode()) is None
+
+
+@pytest.mark.parametrize("deadline", [b"nan", b"-inf", b"0", b"soon", b""])
+def test_a_forwarded_request_without_a_deadline_to_come_is_too_late(
+    tmp_path: Path, deadline: bytes
+) -> None:
+    with bl.open(tmp_path / "x.db") as store:
+        with pytest.raises(Refused, match="waits no longer"):
+            check_deadline(store, deadline)
+        check_deadline(store, None)
+        check_deadline(store, b"%.3f" % (store.clock + 60.0))

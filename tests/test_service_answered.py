@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +12,35 @@ import pytest
 
 pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 
-from belated.service.answered import Ahead, Answered
-from service_calls import Caller, serving
+import belated as bl
+from belated.service.answered import Answered
+from service_calls import CHOOSER, LINEAR, Caller, serving
 from test_service_faults import failing
-from test_service_keys import MODELS, VALUES, asking
 
+ROW = {"features": {"a": 1.0}}
+SPEC = bl.FirstOrder(bl.PFTRL(bl.Ball(2), bl.rates.Tight(1.0)))
+MODELS = {
+    "LinearModel": LINEAR,
+    "Intervals": LINEAR,
+    "Chooser": CHOOSER,
+    "Knobs": {"knobs": {"x": [0, 1]}},
+    "Learner": {"spec": json.loads(SPEC.to_json())["spec"]},
+}
+VALUES: dict[str, Any] = {"Learner": [0.5, 0.5]}
 MANY = 90  # more than a model remembers of closed tickets
+
+
+@pytest.fixture(scope="module")
+def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Caller]:
+    """Return a client of a server that all tests of this file share."""
+    with serving(tmp_path_factory.mktemp("keys")) as caller:
+        yield caller
+
+
+def asking(kind: str) -> tuple[str, dict[str, Any]]:
+    """Return how models of a kind are asked."""
+    verb = "choose" if kind == "Chooser" else "predict"
+    return verb, ROW if kind in ("LinearModel", "Intervals") else {}
 
 
 def outcomes(ask: Caller, verb: str, items: list[dict[str, Any]]) -> list[str]:
@@ -112,28 +137,36 @@ def test_what_is_lost_says_nothing_of_keys(
         assert not ask.server.hub.models["m"]._answered._ahead
 
 
-def test_a_rank_that_is_lost_says_nothing_of_its_event(tmp_path: Path) -> None:
-    event = {"eventId": "e", "actions": [{"id": "blue"}, {"id": "green"}]}
-    path = "/models/layout/events/e/reward"
+def told(answer: Any) -> str:
+    """Return what came of a request."""
+    return str(answer.body.get("outcome") or answer.body["error"]["code"])
+
+
+def test_a_store_whose_batches_have_keys_is_served(tmp_path: Path) -> None:
+    """Of keys that Python gave and answered many at a time it is known what became of them."""
+    with bl.open(tmp_path / "test.db") as store:
+        model = store.model("m", bl.LinearModel("squared", bits=8))
+        model.predict_many([{"a": 1.0}] * 6, keys=["a", "b", "c", "d", None, "9"], at=1.7e9)
+        model.observe_many(["a", 1], [1.0, 2.0], weights=[2.0, 1.0], at=1.7e9 + 60)
+        model.observe_many(["9"], [1.0])
     with serving(tmp_path) as ask:
-        assert ask("POST", "/models/layout/rank", event).status == 201
-        lost(ask, path, {"value": 1.0})
-        assert ask("POST", path, {"value": 1.0}).headers["belated-outcome"] == "applied"
-        lost(ask, "/models/layout/rank", {**event, "eventId": "f"})
-        assert ask("POST", path.replace("/e/", "/f/"), {"value": 1.0}).status == 404
-        with failing(ask, sqlite3.OperationalError("disk I/O error")):
-            chosen = ask("POST", "/models/layout/choose", {"key": "e"})
-        assert chosen.status == 503
-        assert ask("POST", path, {"value": 1.0}).headers["belated-outcome"] == "duplicate"
+        items = [{"key": key, "value": 1.0} for key in ("a", "b", "c", "never", "9", "4")]
+        said = ask("POST", "/models/m/observe", {"items": items}).body["items"]
+        assert [each["outcome"] for each in said] == [
+            *("duplicate", "duplicate", "applied", "unknown", "duplicate", "unknown")
+        ]
+        again = ask("POST", "/models/m/predict", {**ROW, "key": "d"})
+        assert (again.status, told(again)) == (409, "bad_key")
+        assert ask("POST", "/models/m/predict", {**ROW, "key": "a"}).status == 200
 
 
-def test_whoever_speaks_last_of_a_key_is_believed() -> None:
-    answered = Answered(list)
-    first, second = Ahead(answered), Ahead(answered)
-    first.close("k")
-    second.open("k")
-    assert "k" not in answered
-    first.keep()
-    assert "k" not in answered  # the second is under way
-    second.drop()
-    assert "k" in answered
+def test_a_duplicate_is_the_same_alone_and_among_many(ask: Caller) -> None:
+    ticket = ask("POST", "/models/value/predict", {**ROW, "key": "twice"}).body["ticket"]
+    for which in ({"key": "twice"}, {"ticket": ticket}):
+        ask("POST", "/models/value/observe", {**which, "value": 1.0})
+        alone = ask("POST", "/models/value/observe", {**which, "value": 1.0})
+        many = ask("POST", "/models/value/observe", {"items": [{**which, "value": 1.0}]})
+        assert alone.status == many.status == 200
+        assert alone.body == many.body["items"][0]
+        assert alone.body["outcome"] == "duplicate"
+        assert alone.body["error"]["code"] == "already_answered"

@@ -20,9 +20,9 @@ import belated as bl
 import belated.service
 from belated.errors import NotCommitted
 from belated.service import Limits
-from belated.service.answers import Answers, note_of
+from belated.service.idempotency import Answers, note_of
 from belated.service.journal import Journal
-from belated.service.rank import flattened
+from belated.service.personalizer import flattened
 from belated.service.refusals import Refused
 from belated.service.routes import ROUTES
 from belated.store import Store

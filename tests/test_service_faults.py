@@ -175,3 +175,4 @@ def test_every_error_of_ours_has_a_status() -> None:
             if isinstance(error, bl.errors.StoreUnavailable):
                 error.is_full = False
             assert refusal_of(error).status == expected.get(kind.__name__, 422), kind
+    assert refusal_of(bl.errors.Unsupported("no")).code == "unsupported"

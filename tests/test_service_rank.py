@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -82,30 +81,6 @@ def test_an_event_is_ranked_once_whatever_key_its_requests_have(ask: Caller) -> 
     assert "waits for its reward" in refused.body["error"]["message"]
 
 
-def test_an_event_id_may_be_as_long_as_any_text(ask: Caller) -> None:
-    event = {**RANK, "eventId": "e" * 500}
-    first = ask("POST", "/rank", event)
-    assert first.status == 201
-    assert ask("POST", "/rank", event).body == first.body
-    assert ask("POST", "/rank", {**RANK, "eventId": "e" * 501}).status == 422
-    refused = ask("POST", "/rank", RANK, Idempotency_Key="k" * 501)
-    assert "Idempotency-Key" in refused.body["error"]["message"]
-
-
-def test_a_key_of_a_client_is_no_event_id(ask: Caller) -> None:
-    for key in ("rank apart", "apart"):
-        first = ask("POST", "/rank", RANK, Idempotency_Key=key)
-        assert first.status == 201
-        assert ask("POST", "/rank", RANK, Idempotency_Key=key).body == first.body
-    assert ask("POST", "/rank", {**RANK, "eventId": "apart"}).status == 201
-
-
-def test_an_event_id_is_made_where_none_is_given(ask: Caller) -> None:
-    found = [ask("POST", "/models/rank/rank", RANK).body["eventId"] for _ in range(2)]
-    assert found[0] != found[1]
-    assert ask("POST", f"/models/rank/events/{found[0]}/reward", {"value": 0.5}).status == 204
-
-
 def test_what_is_held_back_is_activated_first(ask: Caller) -> None:
     ask("POST", "/rank", {**RANK, "eventId": "held", "deferActivation": True})
     assert ask("POST", "/events/held/reward", {"value": 1}).body["error"]["code"] == "bad_answer"
@@ -153,13 +128,6 @@ def test_a_rank_that_cannot_be_is_refused(ask: Caller, body: Any) -> None:
     assert ask("GET", "/models/rank").body["rounds"] == rounds
 
 
-def test_what_may_be_left_out_may_be_null(ask: Caller) -> None:
-    names = ("contextFeatures", "excludedActions", "eventId", "deferActivation")
-    found = ask("POST", "/rank", {**RANK, **dict.fromkeys(names)})
-    assert found.status == 201
-    assert ask("POST", f"/events/{found.body['eventId']}/reward", {"value": 1}).status == 204
-
-
 def test_rewards_may_be_summed(ask: Caller) -> None:
     about = {"silence": 0, "bits": 8}
     ask("POST", "/models", {"name": "basket", "kind": "Chooser", "settings": about})
@@ -185,80 +153,3 @@ def test_a_reward_that_is_sent_again_says_what_came_of_it(ask: Caller) -> None:
             assert (told.status, told.body) == (204, b"")
             assert told.headers["belated-outcome"] == "applied"
         assert told.headers["idempotency-replayed"] == "true"
-
-
-def test_what_an_older_server_kept_of_a_reward_says_that_it_counted(ask: Caller) -> None:
-    assert ask("POST", "/rank", {**RANK, "eventId": "kept"}).status == 201
-    ask("POST", "/events/kept/reward", {"value": 1.0}, Idempotency_Key="kept once")
-    known = ask.server.hub.answers._known
-    name = next(reversed(known))
-    assert known[name].body == b"applied"
-    known[name] = known[name]._replace(body=b"")  # as it was kept before
-    told = ask("POST", "/events/kept/reward", {"value": 1.0}, Idempotency_Key="kept once")
-    assert (told.status, told.headers["belated-outcome"]) == (204, "applied")
-    assert told.headers["idempotency-replayed"] == "true"
-
-
-@pytest.mark.parametrize("wrong", [0, False, ""])
-@pytest.mark.parametrize("member", ["excludedActions", "contextFeatures", "features"])
-def test_what_is_no_list_is_refused_also_if_it_is_nothing(
-    ask: Caller, member: str, wrong: Any
-) -> None:
-    body: dict[str, Any] = {**RANK, member: wrong}
-    if member == "features":
-        body = {**RANK, "actions": [{"id": "pasta", "features": wrong}]}
-    assert ask("POST", "/rank", body).status == 422
-    assert ask("POST", "/rank", {**RANK, "excludedActions": {}}).status == 422
-
-
-def test_a_rebuild_keeps_which_rewards_count_and_needs_silence_for_a_sum(ask: Caller) -> None:
-    about = {"name": "sums", "kind": "Chooser", "settings": {"silence": 0, "bits": 8}}
-    assert ask("POST", "/models", about).status == 201
-    assert ask("PUT", "/models/sums/rewards", {"rewards": "sum"}).status == 200
-    refused = ask("POST", "/models/sums/rebuild", {"settings": {"silence": None}})
-    assert (refused.status, refused.body["error"]["code"]) == (409, "no_silence")
-    other = {"settings": about["settings"], "to": "more"}
-    assert ask("POST", "/models/sums/rebuild", other).body["rewards"] == "sum"
-    assert ask("GET", "/models/more").body["rewards"] == "sum"
-
-
-def test_an_import_counts_the_rewards_that_its_export_did(ask: Caller) -> None:
-    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
-    about = {"name": "sold", "kind": "Chooser", "settings": {"silence": 0, "bits": 8}}
-    assert ask("POST", "/models", about).status == 201
-    assert ask("PUT", "/models/sold/rewards", {"rewards": "sum"}).status == 200
-    for event in ("a", "b"):
-        ask("POST", "/models/sold/rank", {**RANK, "eventId": event})
-        ask("POST", f"/models/sold/events/{event}/reward", {"value": 2})
-    ask("POST", "/models/sold/cancel", {"key": "b"})
-    file = ask("GET", "/models/sold/export").body
-    made = ask.raw("POST", "/models/moved/import", file)
-    assert (made.status, made.body["rewards"]) == (201, "sum")
-    models = [ask("GET", f"/models/{name}").body for name in ("sold", "moved")]
-    assert {**models[0], "name": "moved"} == models[1]
-    said = []
-    for name in ("sold", "moved"):
-        told = [
-            ask("POST", f"/models/{name}/events/{event}/reward", {"value": 3})
-            for event in ("a", "b", "c")
-        ]
-        outcomes = [each.headers.get("belated-outcome") for each in told]
-        said.append((outcomes, ask("GET", f"/models/{name}/report").body))
-    assert said[0] == said[1]
-    assert said[0][0] == ["applied", "duplicate", None]
-    hub = ask.server.hub
-    states = [hub.models[name].stored.snapshot() for name in ("sold", "moved")]
-    assert states[0] == states[1]
-
-
-@pytest.mark.parametrize("note", [b"", b"{", b"[]", b'{"rewards": "mean"}', b'{"rewards": "sum"}'])
-def test_what_an_import_says_of_rewards_counts_where_it_can(
-    ask: Caller, tmp_path: Path, note: bytes
-) -> None:
-    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
-    about = {"name": "unsaid", "kind": "Chooser", "settings": {"bits": 8}}  # without silence
-    assert ask("POST", "/models", about).status in (200, 201)
-    ask.server.hub.store.export("unsaid", tmp_path / "log.parquet", note=note)
-    made = ask.raw("POST", "/models/said/import", (tmp_path / "log.parquet").read_bytes())
-    assert (made.status, made.body["rewards"]) == (201, "earliest")
-    assert ask("DELETE", "/models/said").status == 204

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import gc
 import sqlite3
+import subprocess
+import sys
 import threading
 import time
-from contextlib import closing
+import weakref
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 
 import belated as bl
-from belated.errors import ServiceError, StoreError
-from belated.service import Limits, Server, Settings
+from belated.errors import ServiceError, SpecError, StoreError
+from belated.service import Limits, Server, Settings, bodies, demo
 from belated.service.hub import Hub
+from belated.service.refusals import Refused
 from belated.service.served import Served
-from service_calls import Answer, Caller, serving
+from service_calls import CHOOSER, LINEAR, Answer, Caller, serving
 
 
 def test_what_is_sent_again_is_known_from_the_first_request_on(
@@ -132,6 +139,86 @@ def test_a_server_that_cannot_be_made_lets_go_of_its_socket_and_its_store(
         assert server.port == port
 
 
+# --- Memory of a server ---------------------------------------------------------------------------
+
+KINDS = {
+    "LinearModel": (LINEAR, "predict", {"features": {"a": 1.0}}),
+    "Intervals": ({"bits": 8}, "predict", {"features": {"a": 1.0}}),
+    "Chooser": (CHOOSER, "choose", {}),
+    "Knobs": ({"knobs": {"x": [0, 1]}}, "predict", {}),
+}
+
+
+@contextmanager
+def unlooked() -> Iterator[None]:
+    """Have nobody look for garbage."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def wait_until(what: str, is_so: Any) -> None:
+    """Wait until something is so."""
+    end = time.monotonic() + 10.0
+    while not is_so():
+        assert time.monotonic() < end, what
+        time.sleep(0.005)
+
+
+def test_models_that_are_deleted_are_freed_without_a_look(tmp_path: Path) -> None:
+    with serving(tmp_path) as ask, unlooked():
+        gone = {}
+        for kind, (settings, verb, item) in KINDS.items():
+            about = {"name": kind, "kind": kind, "settings": settings}
+            assert ask("POST", "/models", about).status == 201
+            said = ask("POST", f"/models/{kind}/{verb}", item, Idempotency_Key="k")
+            assert said.status == 200
+            value = {"ticket": said.body["ticket"], "value": 1.0}
+            assert ask("POST", f"/models/{kind}/observe", value).status == 200
+            assert ask("GET", f"/models/{kind}/report").status == 200
+            gone[kind] = weakref.ref(ask.server.hub.models[kind].stored.in_memory)
+            assert ask("DELETE", f"/models/{kind}").status == 204
+        for kind, model in gone.items():
+            wait_until(kind, lambda model=model: model() is None)
+
+
+def test_a_process_of_its_own_looks_only_through_what_comes(tmp_path: Path) -> None:
+    gc.unfreeze()
+    server = Server(Settings(data=tmp_path / "test.db", port=0))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    wait_until("it is up", server._is_up.is_set)
+    frozen = gc.get_freeze_count()
+    assert frozen > 0
+    about = {"name": "value", "kind": "LinearModel", "settings": LINEAR}
+    assert Caller(server)("POST", "/models", about).status == 201
+    assert gc.get_freeze_count() > frozen
+    server.stop()
+    thread.join(20.0)
+    assert gc.get_freeze_count() == 0
+
+
+# --- ``belated serve --demo`` has a store of its own; durations are read in one way. --------------
+
+
+@pytest.mark.parametrize("option", ["--data", "--store", "--tokens"])
+def test_a_demonstration_leaves_the_stores_of_others_alone(tmp_path: Path, option: str) -> None:
+    file = tmp_path / "own.db"
+    command = [sys.executable, "-m", "belated", "serve", "--demo", option, str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=tmp_path)
+    assert done.returncode != 0
+    assert "--demo has a store of its own" in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("given", ["", "P", "30", "P1Y", "1 parsec", "-3d", "1e99d", True, None])
+def test_what_is_no_duration_is_refused(given: Any) -> None:
+    with pytest.raises(Refused, match="deadline must be"):
+        bodies.span(given, "deadline")
+
+
 def test_what_fails_at_the_end_is_told_when_all_is_let_go(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -160,3 +247,29 @@ def test_a_server_that_does_not_start_says_so(
         pass
     with bl.open(tmp_path / "test.db"):  # nobody holds it
         pass
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (SpecError("no flights"), "no flights"),
+        (ServiceError("no", status=409), "no"),
+        (ServiceError("gone"), None),
+    ],
+)
+def test_a_demonstration_says_why_it_stopped(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    error: Exception,
+    said: str | None,
+) -> None:
+    def broken(client: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(demo, "Flights", broken)
+    with serving(tmp_path) as ask:
+        assert isinstance(ask, Caller)
+        demo._play(ask.server)
+    found = capsys.readouterr().err
+    assert found == "" if said is None else f"the demonstration: {said}" in found

@@ -19,7 +19,7 @@ from hypothesis.errors import Unsatisfiable
 
 from belated.service import Limits
 from service_calls import Caller, serving
-from test_service_keys import MODELS
+from test_service_answered import MODELS
 
 pytestmark = pytest.mark.slow
 schemathesis: Any = importlib.import_module("schemathesis")

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 pytest.importorskip("uvicorn", reason="uvicorn is not installed")
+
+import math
 
 import belated as bl
 from belated.errors import SpecError
@@ -130,101 +130,6 @@ def test_the_deadline_of_a_ticket_has_the_unit_of_the_model(ask: Caller, kind: s
         assert ask("GET", f"/models/{name}").body["rounds"] == len(good)
 
 
-def test_a_deadline_with_a_fraction_is_shown_and_taken_back(tmp_path: Path) -> None:
-    with bl.open(tmp_path / "test.db") as store:
-        store.model("half", bl.LinearModel("squared", bits=8, deadline=1.5))
-    with serving(tmp_path) as ask:
-        about = ask("GET", "/models/half").body
-        assert about["settings"]["deadline"] == {"predictions": 1.5}
-        made = {"name": "half", "kind": "LinearModel", "settings": about["settings"]}
-        again = ask("POST", "/models", made)
-        assert (again.status, again.body) == (200, about)
-        rebuilt = ask("POST", "/models/half/rebuild", {"settings": about["settings"]})
-        assert (rebuilt.status, rebuilt.body) == (200, about)
-
-
-def test_a_ticket_waits_for_so_many_predictions(ask: Caller) -> None:
-    settings = {"bits": 8, "deadline": {"predictions": 100}}
-    ask("POST", "/models", {"name": "few", "kind": "LinearModel", "settings": settings})
-    path, row = "/models/few", {"features": {"a": 1.0}}
-    ask("POST", f"{path}/predict", {**row, "key": "k", "deadline": {"predictions": 1}})
-    ask("POST", f"{path}/predict", {"items": [row] * 3})
-    for outcome in ("late", "duplicate"):  # the answer that was dropped was the one it gets
-        late = ask("POST", f"{path}/observe", {"key": "k", "value": 1.0})
-        assert late.body["outcome"] == outcome
-
-
-def settings_of(model: Any) -> Any:
-    """Return the settings that have the deadline."""
-    return (model.model if isinstance(model, bl.Chooser) else model).settings
-
-
-SHORT: tuple[Any, ...] = (1e-9, "1e-9s", np.timedelta64(1, "ns"), {"seconds": 1e-9})
-
-
-@pytest.mark.parametrize("deadline", SHORT, ids=str)
-@pytest.mark.parametrize("kind", ["LinearModel", "Chooser", "Knobs"])
-def test_a_short_deadline_is_kept_exactly_everywhere(
-    tmp_path: Path, kind: str, deadline: Any
-) -> None:
-    given = dict(LEAST[kind])
-    in_python: Any = "1e-9s" if isinstance(deadline, dict) else deadline
-    make: Any = getattr(bl, kind)
-    if kind == "Knobs":
-        given["knobs"] = {name: tuple(each) for name, each in given["knobs"].items()}
-    model = make(**{**given, "deadline": in_python})
-    with bl.open(tmp_path / "test.db") as store:
-        store.model("short", model)
-    with serving(tmp_path) as ask, bl.Client(ask.server.url, ask.token or "") as client:
-        about = client.model("short").about()["settings"]  # which has it opened
-        stored = ask.server.hub.models["short"].model
-        unit = "predictions" if deadline == 1e-9 else "seconds"
-        for each in (model, stored, type(model).restore(model.snapshot())):
-            assert settings_of(each).deadline == 1e-9
-        assert about["deadline"] == {unit: 1e-9}
-        told = deadline if unit == "seconds" else {"predictions": 1e-9}
-        made = client.create("other", kind, **{**LEAST[kind], "deadline": told})
-        assert made.about()["settings"]["deadline"] == {unit: 1e-9}
-        assert ask("POST", "/models/short/rebuild", {"settings": about}).status == 200
-        assert client.model("short").about()["settings"] == about
-
-
-def test_a_short_deadline_of_one_ticket_is_kept_exactly(ask: Caller) -> None:
-    with bl.Client(ask.server.url, ask.token or "") as client:
-        model = client.create("hours", "LinearModel", deadline="1h", bits=8)
-        for number, short in enumerate(("1e-9s", 1e-9, np.timedelta64(1, "ns"), {"seconds": 1e-9})):
-            model.predict({"a": 1.0}, key=f"{number}", deadline=short)  # type: ignore[call-overload]  # NumPy's
-        _, tail = ask.server.store.model("hours").tail(10)
-        assert [event[4] for event, _ in tail] == [1e-9] * 4
-
-
-def test_a_deadline_without_end_is_shown_and_taken_back(tmp_path: Path) -> None:
-    with bl.open(tmp_path / "test.db") as store:
-        store.model("some", bl.LinearModel("squared", bits=8, deadline=math.inf))
-    with serving(tmp_path) as ask:
-        about = ask("GET", "/models/some").body
-        assert about["settings"]["deadline"] == {"predictions": None}
-        again = {"name": "some", "kind": "LinearModel", "settings": about["settings"]}
-        assert ask("POST", "/models", again).status == 200
-        assert ask("POST", "/models/some/rebuild", {"settings": about["settings"]}).status == 200
-        item = {"features": {"a": 1.0}, "deadline": {"predictions": None}}
-        refused = ask("POST", "/models/some/predict", item)  # which is what it has anyway
-        assert (refused.status, refused.body["error"]["code"]) == (422, "bad_request")
-        item["deadline"] = {"predictions": 3}
-        assert ask("POST", "/models/some/predict", item).status == 200
-
-
-def test_a_model_shows_its_mode(ask: Caller) -> None:
-    shown = ask("GET", "/models/layout").body
-    assert (shown["mode"], shown["rewards"]) == ("learn", "earliest")
-    ask("POST", "/models", {"name": "shop", "kind": "Chooser", "settings": FULL["Chooser"]})
-    assert ask("PUT", "/models/shop/rewards", {"rewards": "sum"}).status == 200
-    assert ask("GET", "/models/shop").body["rewards"] == "sum"
-    ask("POST", "/models", {"name": "knobs", "kind": "Knobs", "settings": LEAST["Knobs"]})
-    assert ask("POST", "/models/knobs/pause").status == 200
-    assert ask("GET", "/models/knobs").body["mode"] == "paused"
-
-
 # --- Of a server ----------------------------------------------------------------------------------
 
 
@@ -257,13 +162,6 @@ def test_the_head_of_an_answer_is_to_be_had_alone(ask: Caller) -> None:
     assert ask("DELETE", "/models").headers["allow"] == "GET, HEAD, POST"
 
 
-def test_a_wrong_token_is_told_from_none(ask: Caller) -> None:
-    for token, message in (("", "give a token"), ("bl_wrong", "this token is not known")):
-        refused = Caller(ask.server, token)("GET", "/models")
-        assert (refused.status, refused.body["error"]["code"]) == (401, "no_token")
-        assert message in refused.body["error"]["message"]
-
-
 def test_the_log_says_why_something_was_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -274,3 +172,95 @@ def test_the_log_says_why_something_was_refused(
     said = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
     codes = [(line["status"], line.get("code")) for line in said if line["what"] == "request"]
     assert codes[-3:] == [(200, None), (422, "bad_request"), (404, "unknown_model")]
+
+
+# --- Deadlines in predictions, and times -------------------------------------------------------
+
+DAY = 86400.0
+START = 1.7e9
+SETTINGS: dict[str, dict[str, Any]] = {
+    "LinearModel": {"bits": 8},
+    "Intervals": {"bits": 8},
+    "Chooser": {"actions": ["a", "b"], "silence": 0, "bits": 8},
+    "Knobs": {"knobs": {"x": [0, 1]}},
+}
+ITEM: dict[str, dict[str, Any]] = {
+    "LinearModel": {"features": {"a": 1.0}},
+    "Intervals": {"features": {"a": 1.0}},
+    "Chooser": {"context": {"a": 1.0}},
+    "Knobs": {},
+}
+
+
+def make(ask: Caller, name: str, kind: str, deadline: Any) -> str:
+    """Make a model, and return its path."""
+    settings = {**SETTINGS[kind], "deadline": deadline}
+    made = ask("POST", "/models", {"name": name, "kind": kind, "settings": settings})
+    assert made.status == 201, made
+    return f"/models/{name}"
+
+
+def verb_of(kind: str) -> str:
+    """Return what asks for a ticket."""
+    return "choose" if kind == "Chooser" else "predict"
+
+
+@pytest.mark.parametrize("kind", SETTINGS)
+def test_times_are_refused_where_predictions_are_counted(ask: Caller, kind: str) -> None:
+    path = make(ask, f"counted-{kind}", kind, {"predictions": 2})
+    verb, item = verb_of(kind), ITEM[kind]
+    for body in ({**item, "at": START}, {"items": [{**item, "at": START}]}):
+        refused = ask("POST", f"{path}/{verb}", body)
+        error = (refused.body.get("items") or [refused.body])[0]["error"]
+        assert (error["code"], "in predictions" in error["message"]) == ("bad_time", True)
+    for body in ({}, {"at": START}):  # before the first prediction too
+        assert ask("POST", f"{path}/tick", body).body["error"]["code"] == "bad_time"
+    for number in range(4):
+        assert ask("POST", f"{path}/{verb}", {**item, "key": f"k{number}"}).status == 200
+    late = ask("POST", f"{path}/observe", {"key": "k1", "value": 1, "at": START})
+    assert (late.status, late.body["error"]["code"]) == (422, "bad_time")
+    assert ask("GET", path).body["open"] == 3
+    said = [
+        ask("POST", f"{path}/observe", {"key": f"k{number}", "value": 1}).body["outcome"]
+        for number in range(4)
+    ]
+    assert said == ["late", "applied", "applied", "applied"]
+
+
+def test_a_rebuild_to_predictions_is_refused_where_they_would_be_seconds(ask: Caller) -> None:
+    path = make(ask, "dated", "LinearModel", None)
+    for number in range(3):
+        item = {"features": {"a": 1.0}, "key": f"k{number}", "at": START + number * DAY}
+        assert ask("POST", f"{path}/predict", item).status == 200
+    for to in ("dated", "dated-2"):
+        settings = {"bits": 8, "deadline": {"predictions": 5}}
+        refused = ask("POST", f"{path}/rebuild", {"settings": settings, "to": to})
+        assert (refused.status, refused.body["error"]["code"]) == (409, "has_times")
+    assert ask("GET", path).body["settings"]["deadline"] is None
+    assert ask("GET", "/models/dated-2").status == 404
+    settings = {"bits": 8, "deadline": "P2D"}
+    assert ask("POST", f"{path}/rebuild", {"settings": settings}).body["open"] == 3
+
+
+def test_choices_that_are_counted_are_not_evaluated_by_time(ask: Caller) -> None:
+    path = make(ask, "counted-choices", "Chooser", {"predictions": 2})
+    ask("POST", f"{path}/choose", {"key": "k"})
+    refused = ask("GET", f"{path}/evaluate")
+    assert (refused.status, refused.body["error"]["code"]) == (409, "cannot_evaluate")
+    assert "in time" in refused.body["error"]["message"]
+
+
+def test_a_deadline_without_end_is_shown_and_taken_back(tmp_path: Path) -> None:
+    with bl.open(tmp_path / "test.db") as store:
+        store.model("some", bl.LinearModel("squared", bits=8, deadline=math.inf))
+    with serving(tmp_path) as ask:
+        about = ask("GET", "/models/some").body
+        assert about["settings"]["deadline"] == {"predictions": None}
+        again = {"name": "some", "kind": "LinearModel", "settings": about["settings"]}
+        assert ask("POST", "/models", again).status == 200
+        assert ask("POST", "/models/some/rebuild", {"settings": about["settings"]}).status == 200
+        item = {"features": {"a": 1.0}, "deadline": {"predictions": None}}
+        refused = ask("POST", "/models/some/predict", item)  # which is what it has anyway
+        assert (refused.status, refused.body["error"]["code"]) == (422, "bad_request")
+        item["deadline"] = {"predictions": 3}
+        assert ask("POST", "/models/some/predict", item).status == 200

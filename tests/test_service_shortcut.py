@@ -13,8 +13,7 @@ import pytest
 
 pytest.importorskip("httptools", reason="httptools is not installed")
 
-from belated.errors import StoreInUse
-from belated.service import Limits, shortcut
+from belated.service import Limits
 from belated.service.shortcut import Shortcut
 from service_calls import LINEAR, Answer, serving, slowly, wired
 
@@ -97,28 +96,6 @@ def test_both_ways_say_the_same(tmp_path: Path, ways: list[bool]) -> None:
                 assert line.replace('"short"', '"long"') in counts
 
 
-def test_answers_come_in_the_order_of_the_questions(tmp_path: Path, ways: list[bool]) -> None:
-    with serving(tmp_path) as ask, wired(ask) as wire:
-        asked = [
-            wire.post("/models/value/predict", {"features": {"a": 1.0}, "key": "a"}),
-            wire.post("/models/value/predict", {"features": {"a": 2.0}, "key": "b"}),
-            wire.head("GET", "/models/value", 0),
-            wire.post("/models/value/observe", {"key": "a", "value": 1.0}),
-        ]
-        for _ in range(2):
-            wire.send(b"".join(asked))
-            found = [wire.answer().body for _ in asked]
-            assert [each.get("outcome") for each in found] == [
-                "applied",
-                "applied",
-                None,
-                "applied",
-            ]
-            assert found[2]["open"] == 2
-            assert ask("POST", "/models/value/cancel", {"key": "b"}).status == 200
-        assert ways.count(True) >= 2
-
-
 @pytest.mark.parametrize("pause", [0.0, 0.06])
 def test_bodies_that_come_later(pause: float, tmp_path: Path, ways: list[bool]) -> None:
     with serving(tmp_path) as ask, wired(ask) as wire:
@@ -134,20 +111,6 @@ def test_bodies_that_come_later(pause: float, tmp_path: Path, ways: list[bool]) 
         assert wire.answer().body["ticket"].startswith("3.")
         wire.send(wire.head("POST", "/models/value/predict", 9) + b"{")  # and hangs up
     assert ask.server.app.at_once == 0
-
-
-def test_who_hangs_up_has_asked_all_the_same(
-    tmp_path: Path, ways: list[bool], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with serving(tmp_path) as ask:
-        with wired(ask) as wire:
-            begun, go_on = slowly(ask, monkeypatch)
-            wire.send(wire.post("/models/value/predict", {"features": {}, "key": "a"}))
-            assert begun.wait(10.0)
-        go_on.set()
-        assert ask("POST", "/models/value/observe", {"key": "a", "value": 1.0}).status == 200
-        assert ways == [True, True]
-        assert ask.server.app.at_once == 0
 
 
 def test_a_server_that_stops_answers_what_it_has_begun(
@@ -168,71 +131,6 @@ def test_a_server_that_stops_answers_what_it_has_begun(
         assert ways == [True]
 
 
-def test_the_same_request_twice_at_once(
-    tmp_path: Path, ways: list[bool], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with serving(tmp_path) as ask, wired(ask) as one, wired(ask) as two:
-        begun, go_on = slowly(ask, monkeypatch)
-        for wire in (one, two):
-            wire.send(wire.post("/models/value/predict", {"features": {}}, Idempotency_Key="k"))
-            assert begun.wait(10.0)
-        time.sleep(0.1)
-        go_on.set()
-        first, second = one.answer(), two.answer()
-        assert first.body == second.body
-        assert "idempotency-replayed" not in first.headers
-        assert second.headers["idempotency-replayed"] == "true"
-        assert ways == [True, True]
-
-
-def test_what_another_server_writes_is_sent_on_by_the_application(
-    tmp_path: Path, ways: list[bool], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def elsewhere(*_: Any) -> Any:
-        raise StoreInUse("it is written by another server", None, "value")
-
-    with serving(tmp_path) as ask, wired(ask) as wire:
-        monkeypatch.setattr(shortcut, "begun", elsewhere)
-        for key in ("a", "b"):
-            wire.send(wire.post("/models/value/predict", {"features": {}}, Idempotency_Key=key))
-            assert wire.answer().status == 200
-        assert ways == [True, True]
-        assert ask.server.app.at_once == 0
-
-
-def test_models_that_are_not_there_yet_or_not_at_all(tmp_path: Path, ways: list[bool]) -> None:
-    with serving(tmp_path) as ask, wired(ask) as wire:
-        ask.server.hub.models.pop("value")
-        for name, status in (("value", 200), ("nobody", 404)):
-            wire.send(wire.post(f"/models/{name}/predict", {"features": {}}, Idempotency_Key="k"))
-            assert wire.answer().status == status
-        assert ways == [True, True]
-
-
-def test_who_commits_goes_by_how_long_it_took(tmp_path: Path) -> None:
-    with serving(tmp_path) as ask, wired(ask) as wire:
-        writer = ask.server.store.writer
-        assert writer.teller.thread is None
-        for took, is_elsewhere in ((0.0, False), (1.0, True)):
-            writer._took = took
-            wire.send(wire.post("/models/value/predict", {"features": {}}))
-            assert wire.answer().status == 200
-            assert (writer.teller.thread is not None) == is_elsewhere
-
-
-def test_strangers_who_ask_for_many_paths_are_in_nobodys_way(tmp_path: Path) -> None:
-    """Paths are remembered; that they are forgotten between a head and its body changes nothing."""
-    with serving(tmp_path) as ask, wired(ask) as wire, wired(ask) as stranger:
-        body = json.dumps({"features": {"hour": 1}}).encode()
-        wire.send(wire.head("POST", "/models/value/predict", len(body)))
-        time.sleep(0.003)
-        for place in range(shortcut._REMEMBERED + 5):
-            stranger.send(stranger.post(f"/models/m{place}/predict", {}))
-            assert stranger.answer().status == 404
-        wire.send(body)
-        assert wire.answer().status == 200
-
-
 def test_a_log_that_cannot_be_written_keeps_nobody_waiting(tmp_path: Path) -> None:
     class Full(io.StringIO):
         def write(self, text: str, /) -> int:
@@ -248,18 +146,6 @@ def test_a_log_that_cannot_be_written_keeps_nobody_waiting(tmp_path: Path) -> No
         assert ask.server.app.at_once == 0
 
 
-def test_bodies_behind_an_upgrade_are_not_read_as_requests(tmp_path: Path) -> None:
-    with serving(tmp_path) as ask, wired(ask) as wire:
-        inner = b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n"
-        how = {"Connection": "Upgrade", "Upgrade": "h2c"}
-        wire.send(wire.head("POST", "/models/value/predict", len(inner), **how) + inner)
-        wire.end()
-        said = wire._file.read()
-        assert said.startswith(b"HTTP/1.1 400")
-        assert b"the body is not JSON" in said
-        assert said.count(b"HTTP/1.1 ") == 1
-
-
 def test_headers_behind_a_body_open_no_door(tmp_path: Path) -> None:
     with serving(tmp_path) as ask, wired(ask) as wire:
         head = (
@@ -268,27 +154,6 @@ def test_headers_behind_a_body_open_no_door(tmp_path: Path) -> None:
         trailer = f"0\r\nAuthorization: Bearer {ask.token}\r\n\r\n".encode()
         wire.send(head + b"f\r\n" + b'{"features":{}}' + b"\r\n" + trailer)
         assert wire.answer().status == 401
-
-
-def test_a_slow_commit_that_fails_is_not_tried_in_the_loop_again(tmp_path: Path) -> None:
-    """Where the last commit took long, or failed, others are answered while one is tried."""
-    with serving(tmp_path) as ask:
-        writer = ask.server.store.writer
-        ask("POST", "/models/value/predict", {"features": {}})
-        write, tried = writer._write, []
-
-        def full(*arguments: Any) -> None:
-            tried.append(threading.current_thread().name)
-            raise OSError(5, "Input/output error")
-
-        writer._write = full
-        try:
-            for _ in range(2):
-                assert ask("POST", "/models/value/predict", {"features": {}}).status == 503
-        finally:
-            writer._write = write
-        assert tried[1] == "belated-store"
-        assert ask("POST", "/models/value/predict", {"features": {}}).status == 200
 
 
 def test_the_server_never_waits_for_a_model_that_another_thread_uses(tmp_path: Path) -> None:

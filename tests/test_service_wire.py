@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,24 +17,19 @@ from hypothesis import strategies as st
 
 pytest.importorskip("httptools", reason="httptools is not installed")
 
+import sys
+
 import uvicorn
 
 import belated as bl
-from belated.service import Limits, bodies
-from belated.service.commits import Commits
-from belated.service.connection import HELD
-from belated.service.hub import Hub
-from belated.service.lasts import WAITING
-from belated.service.refusals import Refused
-from belated.service.served import Served
-from belated.service.wire import KNOWN, protocol
+from belated.service import Limits
+from belated.service.connection import HELD, WAITING
 from conftest import examples
 from service_calls import Answer, Caller, Wire, serving, slowly, wired
 
 PREDICT = "/models/value/predict"
 ITEM = {"features": {"a": 1.0}}
 GARBAGE = b"\x16\x03\x01 no request\r\n\r\n"
-READ = 256 << 10  # bytes that a loop reads at once
 CHUNKED = "Transfer-Encoding: chunked\r\n\r\n"
 UPGRADE = {"Connection": "Upgrade, HTTP2-Settings", "Upgrade": "h2c", "HTTP2_Settings": "AAMAAABk"}
 
@@ -64,21 +56,6 @@ def until(is_so: Callable[[], bool]) -> None:
     while not is_so():
         assert time.monotonic() < end, "it never came to that"
         time.sleep(0.002)
-
-
-@pytest.mark.parametrize("head", [b"HTTP/1.0", b"Connection: close, Upgrade"])
-def test_an_upgrade_on_a_connection_that_ends_is_answered(ask: Caller, head: bytes) -> None:
-    old = b"HTTP/1.1" if head.startswith(b"HTTP") else b"Connection: Upgrade, HTTP2-Settings"
-    with wired(ask) as wire:
-        sent = wire.post(PREDICT, ITEM, **UPGRADE).replace(old, head, 1)
-        for part in (sent, sent[:-5]):
-            with wired(ask) as another:
-                another.send(part)
-                if part is not sent:
-                    time.sleep(0.05)
-                    another.send(sent[-5:])
-                assert another.answer().body["outcome"] == "applied"
-                assert another.rest() == b""
 
 
 @pytest.mark.parametrize("is_chunked", [False, True])
@@ -191,105 +168,6 @@ def test_however_it_is_cut_all_is_answered_in_order(
         assert wire.rest() == b""
 
 
-def test_garbage_waits_for_a_slow_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with serving(tmp_path) as ask, wired(ask) as wire:
-        begun, go_on = slowly(ask, monkeypatch)
-        wire.send(wire.post(PREDICT, {**ITEM, "key": "a"}))
-        assert begun.wait(10.0)
-        wire.send(GARBAGE)
-        wire.send(b"and more of it" * 1000)
-        time.sleep(0.05)
-        go_on.set()
-        assert wire.answer().body["outcome"] == "applied"
-        assert is_refusal(wire.answer(), 400, "bad_http")
-        assert wire.rest() == b""
-
-
-# --- Time -----------------------------------------------------------------------------------------
-
-
-def test_a_slow_head_does_not_cost_the_answer_before_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with serving(tmp_path, Limits(patience=0.15)) as ask, wired(ask) as wire:
-        begun, go_on = slowly(ask, monkeypatch)
-        second = wire.post(PREDICT, ITEM)
-        wire.send(wire.post(PREDICT, ITEM) + second[:20])
-        assert begun.wait(10.0)
-        time.sleep(0.4)
-        go_on.set()
-        assert wire.answer().status == 200
-        wire.send(second[20:])
-        assert wire.answer().status == 200
-        wire.send(second[:20])  # and now it has no answer to wait for
-        assert wire.rest() == b""
-
-
-# --- Ends -----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("loop", ["uvloop", "asyncio"])
-def test_who_only_stops_sending_is_answered(
-    loop: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    config = uvicorn.Config.__init__
-    monkeypatch.setattr(
-        uvicorn.Config, "__init__", lambda *given, **named: config(*given, **named, loop=loop)
-    )
-    with serving(tmp_path) as ask:
-        _, go_on = slowly(ask, monkeypatch)
-        with wired(ask) as wire:
-            good = wire.post(PREDICT, ITEM)
-            look = wire.head("GET", "/models/value", 0)
-        for sent, count in (
-            (good, 1),
-            (look, 1),
-            (good + look + good, 3),
-            (good + good[:-3], 1),  # what has not come as a whole is not answered
-            (good + look[:-3], 1),
-            (good[:-3], 0),
-            (look[:-3], 0),
-            (b"", 0),
-        ):
-            go_on.clear()
-            with wired(ask) as wire:
-                wire.send(sent)
-                wire.end()
-                time.sleep(0.03)
-                go_on.set()
-                assert [wire.answer().status for _ in range(count)] == [200] * count
-                assert wire.rest() == b""
-        assert ask("GET", "/models/value").body["rounds"] == 5
-        until(lambda: ask.server.app.at_once == 0)
-
-
-def test_a_server_that_stops_finishes_what_was_asked_by_those_who_left(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A model that comes back from disk makes a request wait; its client does not."""
-    begun, go_on, load = threading.Event(), threading.Event(), Hub.load
-
-    def slow(hub: Hub, name: str) -> Served:
-        begun.set()
-        assert go_on.wait(10.0)
-        return load(hub, name)
-
-    with serving(tmp_path) as ask:
-        ask.server.hub.models.pop("value")
-        monkeypatch.setattr(Hub, "load", slow)
-        with wired(ask) as wire:
-            wire.send(wire.post(PREDICT, ITEM))
-            assert begun.wait(10.0)
-        stopping = threading.Thread(target=ask.server.stop)
-        stopping.start()
-        time.sleep(0.4)
-        go_on.set()
-        stopping.join(20.0)
-        assert not stopping.is_alive()
-    with bl.open(tmp_path / "test.db") as store:
-        assert store.model("value").rounds == 1
-
-
 # --- Bounds ---------------------------------------------------------------------------------------
 
 
@@ -378,31 +256,6 @@ def test_only_so_many_requests_of_a_connection_wait(
         until(lambda: not connections(ask))
 
 
-def test_as_many_as_may_wait_are_answered(ask: Caller) -> None:
-    with wired(ask) as wire:
-        for _ in range(3):
-            wire.send(wire.post(PREDICT, ITEM) + GET * WAITING)
-            assert wire.answer().status == 200
-            assert [wire.answer().status for _ in range(WAITING)] == [404] * WAITING
-        wire.send(wire.post(PREDICT, ITEM))
-        assert wire.answer().status == 200
-
-
-def test_a_body_that_waits_is_not_held_beyond_a_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with serving(tmp_path) as ask, alone(ask) as (wire, connection):
-        begun, go_on = slowly(ask, monkeypatch)
-        first = wire.post(PREDICT, ITEM)
-        wire.send(first + GET * 3 + wire.head("POST", PREDICT, 100 << 20))
-        assert begun.wait(10.0)
-        until(lambda: len(connection.pipeline) == 4)
-        flooded(wire, b"z" * (1 << 20), 100 << 20)
-        assert len(connection.cycle.body) <= READ
-        go_on.set()
-        assert [wire.answer().status for _ in range(5)] == [200, 404, 404, 404, 413]
-
-
 def get_stuck(wire: Wire, connection: Any) -> None:
     """Ask until the server cannot say any more."""
     look = wire.head("GET", "/openapi.json", 0)
@@ -431,54 +284,9 @@ def test_who_takes_no_answers_is_hung_up_on(
         assert ask("GET", "/health").status == 200
 
 
-def test_who_takes_no_answers_does_not_hold_up_a_stop(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("belated.service.connection._LEAVES", 0.2)
-    with serving(tmp_path) as ask, alone(ask) as both:
-        get_stuck(*both)
-        begin = time.monotonic()
-        ask.server.stop()
-        assert time.monotonic() - begin < 5.0
-
-
 def connections(ask: Caller) -> list[Any]:
     """Return the connections that a server has."""
     return list(ask.server._server.server_state.connections)
-
-
-def test_who_is_one_too_many_is_told_so_before_the_others_are_answered(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with serving(tmp_path, Limits(at_once=1)) as ask, wired(ask) as one, wired(ask) as two:
-        begun, go_on = slowly(ask, monkeypatch)
-        one.send(one.post(PREDICT, ITEM))
-        assert begun.wait(10.0)
-        two.send(two.post(PREDICT, ITEM))
-        refused = two.answer()
-        assert (refused.status, refused.body["error"]["code"]) == (429, "busy")
-        go_on.set()
-        assert one.answer().status == 200
-
-
-def test_heads_that_are_too_large_are_refused_in_the_shape_of_all(tmp_path: Path) -> None:
-    with serving(tmp_path) as ask:
-        for headers in (
-            {f"A{place}": "b" for place in range(101)},
-            {"A": "b" * 40_000},
-            {f"A{place}": "b" * 1000 for place in range(40)},
-        ):
-            with wired(ask) as wire:
-                good = wire.post(PREDICT, ITEM)
-                wire.send(good + wire.head("GET", "/health", 0, **headers))
-                assert wire.answer().status == 200
-                assert is_refusal(wire.answer(), 431, "head_too_large")
-        with wired(ask) as wire:
-            wire.send(wire.head("GET", "/" + "x" * 40_000, 0))
-            assert is_refusal(wire.answer(), 431, "head_too_large")
-        with wired(ask) as wire:  # a line that does not end
-            wire.send(b"GET /health HTTP/1.1\r\nA: " + b"b" * 40_000)
-            assert is_refusal(wire.answer(), 431, "head_too_large")
 
 
 # --- Other versions of the server library ---------------------------------------------------------
@@ -497,60 +305,11 @@ def test_what_stands_around_chunks_is_bounded_and_told_apart_from_heads(ask: Cal
             assert "chunks of a body" in found.body["error"]["message"]
 
 
-@pytest.mark.parametrize("size", [1, 40, 10**6])
-def test_who_asks_for_another_protocol_is_answered_in_this_one(ask: Caller, size: int) -> None:
-    """As some clients do with every first request; nothing that comes is lost."""
-    with wired(ask) as wire:
-        plain = wire.post(PREDICT, {**ITEM, "key": None})
-        chunks = chunked(wire, b'10\r\n{"features": {}}\r\n', b"0\r\n\r\n")
-        begin = chunks.index(b"\r\n") + 2
-        asking = "".join(f"{n.replace('_', '-')}: {v}\r\n" for n, v in UPGRADE.items()).encode()
-        sent = (
-            wire.head("GET", "/models/value", 0, **UPGRADE)
-            + plain
-            + wire.post(PREDICT, ITEM, **UPGRADE)
-            + wire.head("GET", "/health", 0, **{**UPGRADE, "Upgrade": "websocket"})
-            + chunks[:begin]
-            + asking
-            + chunks[begin:]
-            + plain
-        )
-        for start in range(0, len(sent), size):
-            wire.send(sent[start : start + size])
-        found = [wire.answer() for _ in range(6)]
-        assert [each.status for each in found] == [200] * 6
-        assert [next(iter(each.body)) for each in found] == [
-            *("name", "outcome", "outcome", "status", "outcome", "outcome")
-        ]
-        wire.send(wire.post(PREDICT, ITEM, **UPGRADE, Expect="100-continue"))
-        assert wire.first().startswith(b"HTTP/1.1 100")
-
-
 @pytest.mark.parametrize("size", [0, 2])
 def test_a_tunnel_is_refused(ask: Caller, size: int) -> None:
     with wired(ask) as wire:
         wire.send(wire.head("CONNECT", "somewhere:80", size) + b"{}"[:size])
         assert is_refusal(wire.answer(), 400, "bad_http")
-
-
-@pytest.mark.parametrize(
-    ("version", "is_known"),
-    [
-        (uvicorn.__version__, True),
-        (KNOWN[0], True),
-        (KNOWN[1] + ".7", True),
-        ("0.29.0", False),
-        ("0.9000.0", False),
-        ("1.54.0", False),
-        ("0.54rc1", False),
-        ("", False),
-    ],
-)
-def test_the_inside_of_other_versions_is_not_relied_on(
-    version: str, is_known: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(uvicorn, "__version__", version)
-    assert (protocol(1.0) != "h11") == is_known
 
 
 def test_other_versions_answer_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -600,16 +359,6 @@ def test_with_other_versions_a_connection_is_for_one_request(
             ]
 
 
-@pytest.mark.parametrize("is_asked", [True, False])
-def test_with_other_versions_upgrades_are_answered_as_well(
-    is_asked: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(uvicorn, "__version__", "0.9000.0")
-    with serving(tmp_path) as ask, wired(ask) as wire:
-        wire.send(wire.post(PREDICT, ITEM, **(UPGRADE if is_asked else {})))
-        assert wire.answer().body["outcome"] == "applied"
-
-
 @pytest.mark.parametrize("is_missing", [True, False])
 def test_what_is_not_quick_is_told(
     is_missing: bool,
@@ -625,65 +374,26 @@ def test_what_is_not_quick_is_told(
     assert ("plain" in said) == is_missing
 
 
-# --- What is done once ----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("around", [("", ""), ("", "\n"), (" \r\n", "\t\n "), ("\n", "")])
-def test_a_body_with_blanks_around_it_is_read_once(
-    around: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+def test_who_takes_no_answers_does_not_hold_up_a_stop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read: list[str] = []
-
-    def counted(read_it: Callable[..., Any], *given: Any) -> Any:
-        found = read_it(*given)
-        read.append(read_it.__class__.__name__)
-        return found
-
-    for name in ("_scan", "_decode"):
-        monkeypatch.setattr(bodies, name, partial(counted, getattr(bodies, name)))
-    sent = around[0] + '{"a": [1, "é"]}' + around[1]
-    assert bodies.decoded(sent.encode()) == {"a": [1, "é"]}
-    assert len(read) == 1
+    monkeypatch.setattr("belated.service.connection._LEAVES", 0.2)
+    with serving(tmp_path) as ask, alone(ask) as both:
+        get_stuck(*both)
+        begin = time.monotonic()
+        ask.server.stop()
+        assert time.monotonic() - begin < 5.0
 
 
-@pytest.mark.parametrize("behind", ["\x0b", "\u00a0", "}", " \n x", "\ufeff"])
-def test_a_body_with_anything_else_behind_it_is_refused(behind: str) -> None:
-    with pytest.raises(Refused, match=r"Extra data: line 1 column 4|Extra data: line 2 column 2"):
-        bodies.decoded(("{ }" + behind).encode())
-
-
-class Torn:
-    """An event whose commit cannot be asked for at first."""
-
-    def __init__(self, tries: int) -> None:
-        self.batch, self._tries, self.asked = self, tries, 0
-        self.is_done, self.error = False, None
-
-    def then(self, after: Any, within: float = 0.0) -> None:
-        """Raise, some times; then be committed, and tell all who have asked."""
-        self.asked += 1
-        if self.asked <= self._tries:
-            raise RuntimeError("can't start new thread")
-        self.is_done = True
-        after(None)
-        after(None)  # as one that was noted before it raised
-
-
-def test_commits_that_cannot_be_asked_for_at_once_hold_up_nobody(
-    caplog: pytest.LogCaptureFixture,
+def test_who_is_one_too_many_is_told_so_before_the_others_are_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def work() -> list[str]:
-        commits, pending, done = Commits(), Torn(2), []
-        first = asyncio.ensure_future(commits.wait(pending))  # type: ignore[arg-type]
-        first.add_done_callback(lambda _: done.append("committed"))
-        await asyncio.sleep(0)
-        commits.soon(lambda: done.append("after"))
-        await asyncio.wait_for(first, 10.0)
-        await asyncio.sleep(0)
-        commits.soon(lambda: done.append("at once"))
-        await asyncio.sleep(0.01)
-        assert pending.asked == 3
-        return done
-
-    assert sorted(asyncio.run(work())) == ["after", "at once", "committed"]
-    assert "can't start new thread" in caplog.text
+    with serving(tmp_path, Limits(at_once=1)) as ask, wired(ask) as one, wired(ask) as two:
+        begun, go_on = slowly(ask, monkeypatch)
+        one.send(one.post(PREDICT, ITEM))
+        assert begun.wait(10.0)
+        two.send(two.post(PREDICT, ITEM))
+        refused = two.answer()
+        assert (refused.status, refused.body["error"]["code"]) == (429, "busy")
+        go_on.set()
+        assert one.answer().status == 200

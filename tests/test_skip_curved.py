@@ -12,6 +12,7 @@ import pytest
 import belated as bl
 from belated.problem import BaseName
 from conftest import shortened
+from naive_game import answered
 from test_leader import surrogate_regret
 from test_theorems import (
     SLACK,
@@ -20,7 +21,6 @@ from test_theorems import (
     adversaries,
     all_delays,
     all_signs,
-    answered,
     patterns,
     quick,
     targets,
@@ -99,27 +99,6 @@ def test_exhaustive(base: BaseName, share: float) -> None:
     assert skipped > 0
 
 
-def test_a_users_set_without_a_radius() -> None:
-    """The diameter stands for the outer radius, and bowls as steep as that for G."""
-    half = bl.ConvexSet(1, lambda v: np.clip(v, 0.0, 1.0), 1.0)
-    problem = bent(half, 1.0)
-    spec = problem.learner("gradient", skip=True)
-    assert isinstance(spec.learner.base, bl.PFTRL)  # type: ignore[union-attr]
-    told = bent(bl.ConvexSet(1, half.project, 1.0, outer_radius=0.5, center=[0.5]), 1.0)
-    late = bl.Timeline.from_delays([200] * 10 + [1] * 190)
-    assert told.bound(late, skip=True).skipped < problem.bound(late, skip=True).skipped
-    assert told.bound(late, skip=True).learning < problem.bound(late, skip=True).learning
-    rng = np.random.default_rng(85)
-    for timeline in patterns(100, 86).values():
-        bound = problem.bound(timeline, skip=True).total
-        for costs in (rng.choice([-1.3, 1.3], (100, 1)), np.full((100, 1), -1.3)):
-            plays = bl.Learner(spec).replay(np.array(answered(timeline)), costs)
-            mean = float(np.mean(plays - costs / problem.curvature))
-            gaps = plays - min(1.0, max(0.0, mean))
-            regret = float(np.sum(costs * gaps - 0.5 * problem.curvature * gaps**2))
-            assert regret <= bound * SLACK
-
-
 @pytest.mark.parametrize("base", ["pftrl", "omd"])
 def test_whole_losses(base: BaseName) -> None:
     """Corollary 5.4 also covers gradients at the current point, and so does skipping."""
@@ -138,14 +117,3 @@ def test_whole_losses(base: BaseName) -> None:
                 learner.observe(~event, lambda y, a=goals[~event]: 0.7 * (y - a))
         regret = surrogate_regret(problem.domain, plays, gradients, 0.7)
         assert regret <= problem.bound(timeline, "function", base, skip=True).total * SLACK
-
-
-def test_it_pays_where_few_answers_take_very_long() -> None:
-    """Fifty answers that never come in time cost every other learner sqrt(d_tot)."""
-    problem = bl.Problem(bl.Ball(2), 1.0, curvature=1.0)
-    late = bl.Timeline.from_delays([9900] * 50 + [0] * 9950)
-    for base in HARD:
-        plain = problem.bound(late, base=base)
-        skipping = problem.bound(late, base=base, skip=True)
-        assert skipping.skipped <= 50 * 1.0 * 2.0
-        assert skipping.total < plain.total, base

@@ -14,6 +14,7 @@ import pytest
 import belated
 from belated.errors import BelatedError, SpecError
 from compositions import AdaGrad
+from pins import specs
 
 # Without types, as half of what follows is wrong on purpose.
 bl: Any = belated
@@ -44,12 +45,6 @@ class Homeless(NoUpdate):
         return cost
 
 
-class Misplaced(Homeless):
-    """A base with something else for a set."""
-
-    domain = "the plane"
-
-
 class Endless(Homeless):
     """A base on a set of unknown interior."""
 
@@ -59,65 +54,38 @@ class Endless(Homeless):
 REFUSED: list[tuple[Callable[[], object], str]] = [
     # numbers
     (lambda: bl.Ball(0), "Ball: dim must be at least 1, got 0"),
-    (lambda: bl.Ball(-3), "Ball: dim must be at least 1, got -3"),
     (lambda: bl.Ball(2.0), "Ball: dim must be a whole number, got 2.0"),
-    (lambda: bl.Ball(True), "Ball: dim must be a whole number, got True"),
-    (lambda: bl.Ball("2"), "Ball: dim must be a whole number, got '2'"),
     (lambda: bl.Ball(2, -1.0), "Ball: radius must be positive, got -1.0"),
-    (lambda: bl.Ball(2, 0), "Ball: radius must be positive, got 0"),
     (lambda: bl.Ball(2, math.nan), "Ball: radius must be finite, got nan"),
-    (lambda: bl.Ball(2, math.inf), "Ball: radius must be finite, got inf"),
     (lambda: bl.Ball(2, "wide"), "Ball: radius must be a number, got 'wide'"),
-    (lambda: bl.Ball(2, None), "Ball: radius must be a number, got None"),
     (lambda: bl.Ball(2, 1.0, [0.0]), "Ball: center must have 2 entries, got 1"),
-    (lambda: bl.Ball(2, 1.0, [0.0, math.nan]), r"Ball: center\[1\] must be finite"),
     (lambda: bl.Ball(2, 1.0, 3.0), "Ball: center must be a sequence"),
-    (lambda: bl.Ball(1, 1.0, ["a"]), r"Ball: center\[0\] must be a number"),
     (lambda: bl.Box(1.0, 0.0), r"Box: low must be below high, got \[1.0, 0.0\] at index 0"),
-    (lambda: bl.Box([0, 0], [1, 0]), r"Box: low must be below high, got \[0.0, 0.0\] at index 1"),
     (lambda: bl.Box([0, 0], [1, 1, 1]), r"Box: low, high and dim must agree .* \[2, 3\]"),
     (lambda: bl.Box([0, 0], 1.0, dim=3), r"Box: .* got lengths \[2\] and dim 3"),
     (lambda: bl.Box([], []), "Box: low, high and dim must agree and not be empty"),
-    (lambda: bl.Box(0.0, 1.0, dim=0), "Box: dim must be at least 1"),
-    (lambda: bl.Box(-math.inf, 1.0), "Box: low must be finite"),
-    (lambda: bl.Box([0.0, math.nan], 1.0), r"Box: low\[1\] must be finite"),
-    (lambda: bl.Box("a", 1.0), "Box: low must be a number"),
-    (lambda: bl.Box(-1e308, 1e308), "Box: .*"),  # its width overflows
-    (lambda: bl.Box(0.0, 5e-324), "Box: .*"),  # its half-width underflows
     (lambda: bl.Simplex(1), "Simplex: dim must be at least 2"),
     (lambda: bl.Simplex(4, floor=0.25), r"Simplex: floor must be in \[0, 1/dim = 0.25\), got 0.25"),
     (lambda: bl.Simplex(4, floor=-0.1), "Simplex: floor must be in"),
-    (lambda: bl.Simplex(4, floor=math.nan), "Simplex: floor must be finite"),
     (lambda: bl.L1Ball(0), "L1Ball: dim must be at least 1"),
-    (lambda: bl.L1Ball(2, 0.0), "L1Ball: radius must be positive"),
     (lambda: bl.ConvexSet(2, "p", 1.0), "ConvexSet: project must be a function"),
-    (lambda: bl.ConvexSet(2, whatever, 0.0), "ConvexSet: diameter must be positive"),
-    (lambda: bl.ConvexSet(2, whatever, 1.0, -1.0), "ConvexSet: inner_radius must be positive"),
     (lambda: bl.ConvexSet(2, whatever, 1.0, 0.6), "ConvexSet: needs 2 inner_radius <= diameter"),
     (lambda: bl.ConvexSet(2, whatever, 4.0, 1.0, 0.5), "inner_radius <= outer_radius"),
     (lambda: bl.ConvexSet(2, whatever, 4.0, None, 5.0), "outer_radius <= diameter"),
     (lambda: bl.ConvexSet(2, whatever, 1.0, center=[1.0]), "ConvexSet: center must have 2"),
     (lambda: rates.DelayAdaptive(0.0), "rates.DelayAdaptive: lipschitz must be positive, got 0.0"),
-    (lambda: rates.DelayAdaptive(None), "rates.DelayAdaptive: lipschitz must be a number"),
     (lambda: rates.Tight(-1.0), "rates.Tight: lipschitz must be positive"),
     (lambda: rates.GradientAdaptive(math.inf), "rates.GradientAdaptive: lipschitz must be finite"),
     (lambda: rates.StronglyConvex(0.0), "rates.StronglyConvex: curvature must be positive"),
-    (lambda: rates.StronglyConvex(1.0, 0.0), "rates.StronglyConvex: lipschitz must be positive"),
     (lambda: rates.Constant(0.0), "rates.Constant: step must be positive"),
-    (lambda: rates.Constant(1.0, -1.0), "rates.Constant: lipschitz must be positive"),
     (lambda: rates.Table([]), "rates.Table: steps must be positive and not empty"),
-    (lambda: rates.Table([0.5, 0.0]), "rates.Table: steps must be positive"),
     (lambda: rates.Table([0.5, 0.6]), "rates.Table: steps must not increase"),
-    (lambda: rates.Table([0.5, math.nan]), r"rates.Table: steps\[1\] must be finite"),
-    (lambda: rates.Table(0.5), "rates.Table: steps must be a sequence"),
     (lambda: smoothing.Convex(0.0), "smoothing.Convex: ratio must be positive"),
-    (lambda: smoothing.Convex(1.0, 0), "smoothing.Convex: horizon must be at least 1"),
     (lambda: smoothing.StronglyConvex(-1.0), "smoothing.StronglyConvex: ratio must be positive"),
     (lambda: smoothing.InverseRoot(1.5), "smoothing.InverseRoot: horizon must be a whole number"),
     (lambda: smoothing.Inverse(-1), "smoothing.Inverse: horizon must be at least 1"),
     (lambda: smoothing.Constant(0.0), "smoothing.Constant: radius must be positive"),
     (lambda: bl.OnePoint(BASE, 0.0), "OnePoint: magnitude must be positive"),
-    (lambda: bl.OnePoint(BASE, None), "OnePoint: magnitude must be a number"),
     # nesting
     (lambda: bl.PFTRL("ball", PACE), "PFTRL: domain must be a belated domain, got 'ball'"),
     (lambda: bl.PFTRL(BALL, 0.1), "PFTRL: rate must come from belated.rates, got 0.1"),
@@ -137,14 +105,11 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
         "FirstOrder: base must be one of belated's or an object .* got Ball",
     ),
     (lambda: bl.FirstOrder(bl.FirstOrder(BASE)), "FirstOrder: base must be .* got FirstOrder"),
-    (lambda: bl.FirstOrder(AdaGrad), "FirstOrder: base must be"),
-    (lambda: bl.FirstOrder(None), "FirstOrder: base must be .* got None"),
     (
         lambda: bl.FirstOrder(NoUpdate()),
         r"object with start\(\) and update\(cost, lag",
     ),
     (lambda: bl.FullInformation(NoUpdate()), "FullInformation: base must be"),
-    (lambda: bl.FirstOrder(Misplaced()), "base.domain must be a belated domain, got 'the plane'"),
     (
         lambda: bl.OnePoint(Homeless(), 1.0),
         "OnePoint: a user's base must say its set",
@@ -156,29 +121,13 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
         "OnePoint: the default smoothing needs the gradient bound",
     ),
     (
-        lambda: bl.OnePoint(bl.PFTRL(BALL, rates.Constant(0.1)), 1.0),
-        "OnePoint: the default smoothing needs the gradient bound",
-    ),
-    (
         lambda: bl.OnePoint(bl.PFTRL(bl.Simplex(3), PACE), 1.0),
         "OnePoint: Simplex has no interior to explore; play on a Box of dim - 1",
     ),
     (lambda: bl.TwoPoint(bl.OMD(bl.Simplex(3), PACE)), "TwoPoint: Simplex has no interior"),
     (
-        lambda: bl.TwoPoint(bl.OMD(bl.Simplex(3, 0.1), PACE, "entropy")),
-        "TwoPoint: Simplex has no interior",
-    ),
-    (
-        lambda: bl.OnePoint(bl.PFTRL(bl.ConvexSet(2, whatever, 1.0), PACE), 1.0),
-        "OnePoint: ConvexSet needs inner_radius",
-    ),
-    (
         lambda: bl.TwoPoint(bl.PFTRL(BALL, rates.GradientAdaptive())),
         "TwoPoint: rates.GradientAdaptive uses the observed values",
-    ),
-    (
-        lambda: bl.OnePoint(bl.PFTRL(BALL, rates.GradientAdaptive(1.0)), 1.0),
-        "OnePoint: rates.GradientAdaptive uses the observed values",
     ),
     (
         lambda: bl.OnePoint(bl.PFTRL(BALL, TIGHT), 1.0),
@@ -195,12 +144,8 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     ),
     (lambda: bl.OnePoint(BASE, 1.0, baseline="median"), "OnePoint: baseline is None or 'mean'"),
     (lambda: bl.Skip(bl.Skip(bl.FirstOrder(BASE))), "Skip: wraps FirstOrder, .* got Skip"),
-    (lambda: bl.Skip(BASE), "Skip: wraps FirstOrder, .* got PFTRL"),
-    (lambda: bl.Skip(None), "Skip: wraps FirstOrder, .* got None"),
     # points
     (lambda: BALL.project([1.0]), r"Ball: project takes 2 finite numbers, got shape \(1,\)"),
-    (lambda: bl.Simplex(3).project([[1, 2, 3]]), r"Simplex: project takes 3 finite numbers"),
-    (lambda: BALL.project([1.0, math.nan]), "Ball: project takes 2 finite numbers"),
 ]
 
 
@@ -212,72 +157,20 @@ def test_refused_at_construction(build: Callable[[], object], message: str) -> N
     assert isinstance(caught.value, BelatedError)
 
 
-SPECS: list[Callable[[], Any]] = [
-    lambda: bl.Ball(2),
-    lambda: bl.Ball(2, 3.0, [1.0, 2.0]),
-    lambda: bl.Box(0.0, 1.0, dim=3),
-    lambda: bl.Box(0.0, [1.0, 2.0]),
-    lambda: bl.Box([0.0, -1.0], 1.0),
-    lambda: bl.Box(0.0, 1.0),
-    lambda: bl.Simplex(3, floor=0.1),
-    lambda: bl.L1Ball(3, 2.0),
-    lambda: rates.DelayAdaptive(2.0),
-    lambda: rates.Tight(2.0),
-    lambda: rates.GradientAdaptive(),
-    lambda: rates.GradientAdaptive(2.0),
-    lambda: rates.StronglyConvex(2.0, 1.0),
-    lambda: rates.Constant(2.0),
-    lambda: rates.Table([0.3, 0.2]),
-    lambda: smoothing.Convex(2.0),
-    lambda: smoothing.StronglyConvex(2.0, 7),
-    lambda: smoothing.InverseRoot(),
-    lambda: smoothing.Inverse(9),
-    lambda: smoothing.Constant(0.1),
-    lambda: bl.PFTRL(BALL, PACE),
-    lambda: bl.OMD(BALL, PACE),
-    lambda: bl.OMD(bl.Simplex(3, 0.1), PACE, "entropy"),
-    lambda: bl.FirstOrder(BASE),
-    lambda: bl.FullInformation(BASE),
-    lambda: bl.OnePoint(BASE, 1.0),
-    lambda: bl.OnePoint(BASE, 1.0, smoothing.Inverse(), "mean"),
-    lambda: bl.TwoPoint(BASE),
-    lambda: bl.Skip(bl.TwoPoint(BASE)),
-    lambda: bl.Skip(bl.TwoPoint(BASE), forget=4),
-    lambda: bl.Deadline(bl.TwoPoint(BASE), 4),
-    lambda: bl.Deadline(bl.TwoPoint(BASE), 4, forget=4),
-]
-
-
 def test_specs_are_values() -> None:
-    specs = [build() for build in SPECS]
-    assert specs == [build() for build in SPECS]
-    assert [hash(spec) for spec in specs] == [hash(build()) for build in SPECS]
-    assert len(set(specs)) == len(specs)
-    for i, one in enumerate(specs):
-        assert one != "something else"
-        assert [j for j, other in enumerate(specs) if other == one] == [i]
-    with pytest.raises(FrozenInstanceError):
-        specs[0].radius = 2.0
-
-
-@pytest.mark.parametrize("build", SPECS, ids=lambda build: repr(build()))
-def test_round_trips(build: Callable[[], Any]) -> None:
-    spec = build()
+    """All kinds of specs that have a pin, which also reads them from JSON."""
+    found = specs()
+    assert found == specs()
     names = {name: getattr(bl, name) for name in bl.__all__}
-    assert eval(repr(spec), names) == spec
-    assert bl.from_json(spec.to_json()) == spec
-    assert type(spec).from_json(spec.to_json()) == spec
-    document = json.loads(spec.to_json())
-    assert document["belated"] == 1
-    assert document["spec"]["type"] == spec.kind
-
-
-def test_equal_ways_to_say_it() -> None:
-    assert bl.Ball(2, 1, [0, 0]) == bl.Ball(2) == bl.Ball(2, 1.0, (0.0, 0.0))
-    assert repr(bl.Ball(2, 1, [0, 0])) == "Ball(dim=2)"
-    assert bl.Box([0], [1]).dim == bl.Box(0, 1).dim == 1
-    assert bl.Box(0.0, 1.0, dim=2).bounds == bl.Box([0, 0], [1, 1]).bounds
-    assert rates.Table((0.5,)) == rates.Table([0.5])
+    for spec, again in zip(found, specs(), strict=True):
+        assert hash(spec) == hash(again)
+        assert spec != "something else"
+        assert eval(repr(spec), names) == spec
+        assert type(spec).from_json(spec.to_json(indent=2)) == spec
+        document = json.loads(spec.to_json())
+        assert (document["belated"], document["spec"]["type"]) == (1, spec.kind)
+    with pytest.raises(FrozenInstanceError):
+        found[0].dim = 2
 
 
 def test_numpy_numbers_are_welcome() -> None:
@@ -301,35 +194,6 @@ def test_numpy_numbers_are_welcome() -> None:
     assert type(bl.Ball(np.int64(3)).dim) is int
     assert bl.Ball(2, center=np.array([1, 2])) == bl.Ball(2, center=[1.0, 2.0])
     assert bl.Simplex(3, floor=np.float64(0.1)) == bl.Simplex(3, 0.1)
-
-
-@pytest.mark.parametrize(
-    ("domain", "numbers"),
-    [
-        (bl.Ball(3, 2.0), (4.0, 2.0, 2.0, [0.0] * 3)),
-        (bl.Box([0.0, 2.0], [1.0, 10.0]), (2 * math.sqrt(2), 1.0, math.sqrt(2), [0.5, 6.0])),
-        (bl.Simplex(2), (math.sqrt(2), 0.0, math.sqrt(0.5), [0.5, 0.5])),
-        (bl.Simplex(4, 0.1), (math.sqrt(2) * 0.6, 0.0, math.sqrt(0.75) * 0.6, [0.25] * 4)),
-        (bl.L1Ball(4, 3.0), (6.0, 1.5, 3.0, [0.0] * 4)),
-        (bl.ConvexSet(1, whatever, 3.0, 1.0, 2.0, [4.0]), (3.0, 1.0, 2.0, [4.0])),
-    ],
-    ids=["ball", "box", "simplex", "floored", "l1", "user"],
-)
-def test_numbers_of_sets(domain: Any, numbers: tuple[float, float, float, list[float]]) -> None:
-    diameter, inner, outer, center = numbers
-    assert domain.diameter == pytest.approx(diameter)
-    assert domain.inner_radius == pytest.approx(inner)
-    assert domain.outer_radius == pytest.approx(outer)
-    assert list(domain.center) == pytest.approx(center)
-
-
-def test_default_smoothings_are_the_corollaries() -> None:
-    assert bl.OnePoint(BASE, 3.0).schedule == smoothing.Convex(3.0)
-    curved = bl.PFTRL(bl.Ball(2, 2.0), rates.StronglyConvex(0.5, lipschitz=3.0))
-    assert bl.OnePoint(curved, 3.0).schedule == smoothing.StronglyConvex(0.5)
-    assert bl.TwoPoint(BASE).schedule == smoothing.InverseRoot()
-    assert bl.TwoPoint(curved).schedule == smoothing.Inverse()
-    assert bl.TwoPoint(BASE, smoothing.Inverse(3)).schedule == smoothing.Inverse(3)
 
 
 def test_python_objects_have_no_json() -> None:

@@ -121,22 +121,6 @@ def test_the_deadline_of_a_ticket_does_not_change_its_unit(kind: str, tmp_path: 
         assert built.open == 0
 
 
-def test_what_is_looked_at_before_it_is_put_may_be_refused(tmp_path: Path) -> None:
-    class Refused(Exception):
-        pass
-
-    def check(model: Any) -> None:
-        raise Refused
-
-    with bl.open(tmp_path / "a.db") as store:
-        lived(store.model("m", made("linear", timedelta(days=30))), True)
-        state = store.model("m").snapshot()
-        for to in ("m", "other"):
-            with pytest.raises(Refused):
-                store.rebuild("m", made("linear", 5), to=to, check=check)
-        assert (store.models(), store.model("m").snapshot()) == (["m"], state)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_first_prediction_decides_where_settings_changed_in_between(
     kind: str, tmp_path: Path
@@ -155,29 +139,6 @@ def test_the_first_prediction_decides_where_settings_changed_in_between(
     without_snapshots(path)
     with bl.open(path) as store:
         assert store.model("m").snapshot() == state
-
-
-# --- Deadlines in predictions --------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_deadline_in_predictions_is_one_and_refuses_times(kind: str, tmp_path: Path) -> None:
-    """It closes what a number alone would close, live, restored, in a store and from its log."""
-    plain, model = made(kind, 3), made(kind, {"predictions": 3})
-    lived(plain, False)
-    with bl.open(tmp_path / "s.db") as store:
-        stored = store.model("m", made(kind, {"predictions": 3}))
-        for each in (model, stored):
-            before = each.snapshot()
-            with pytest.raises(bl.errors.ClockError, match="counts its deadlines in predictions"):
-                asked(each, "early", at=START)
-            assert each.snapshot() == before
-            lived(each, False)
-        assert late_in(model) == late_in(plain) == 6
-        again = type(model).restore(model.snapshot())
-        assert again.snapshot() == model.snapshot() == stored.snapshot()
-        with pytest.raises(bl.errors.ClockError, match="counts its deadlines in predictions"):
-            asked(again, "late", at=START + 99 * DAY)
 
 
 @pytest.mark.parametrize("kind", ["linear", "chooser"])

@@ -27,10 +27,9 @@ from _pytest import unraisableexception
 
 import belated as bl
 from belated.errors import NotCommitted, StoreDamaged, StoreError, UnknownTicket
-from belated.store import faults, telling
+from belated.store import batches
 from belated.store import store as of_store
 from belated.store import writer as of_writer
-from belated.store.batches import open_gate
 from belated.store.events import OBSERVE, PREDICT, decoded, key_of, opened_row
 from belated.store.recovery import recovered
 from interrupts import without_collector
@@ -274,8 +273,8 @@ def tried(
 def looking_often(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Have those who wait look more often whether anyone leads; who waits for ever is shown."""
     monkeypatch.setattr(of_writer, "_LOOK", 0.01)
-    monkeypatch.setattr(telling, "_LOOK", 0.01)
-    monkeypatch.setattr(faults, "_MOST", 10**9)  # those who fail at random go on at once
+    monkeypatch.setattr(batches, "_LOOK", 0.01)
+    monkeypatch.setattr(of_writer, "_MOST", 10**9)  # those who fail at random go on at once
     faulthandler.dump_traceback_later(200.0, exit=True, file=2)
     yield
     faulthandler.cancel_dump_traceback_later()
@@ -458,125 +457,6 @@ def test_what_was_lost_while_its_leader_was_interrupted_is_not_answered(tmp_path
     assert place > 10
 
 
-@pytest.mark.parametrize("is_lost", [False, True])
-def test_who_asked_is_told_of_a_failure_also_if_the_next_one_is_told_meanwhile(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_lost: bool
-) -> None:
-    with bl.open(tmp_path / "shop.db") as store:
-        model = store.model("m", spec())
-        monkeypatch.setattr(store._database, "is_shared", is_lost)
-        is_writing, may_fail, is_told = threading.Event(), threading.Event(), threading.Event()
-
-        def full(_: Write) -> Any:
-            is_writing.set()
-            may_fail.wait(20.0)
-            if is_lost:
-                store._database.lost()  # with the connection
-            raise StoreError("the disk is full")
-
-        pending = model.begin("predict", [1.0])
-        once(store, full)
-        leader = Call(pending.result)
-        assert is_writing.wait(20.0)
-        pending.then(lambda error: is_told.set())
-        until(lambda: store.writer._open.waiting)  # the store's thread, which waits for the next
-
-        def slowly(gate: Any) -> None:
-            open_gate(gate)
-            if threading.current_thread() is leader:  # who was woken does all that it can
-                is_told.wait(2.0)
-
-        monkeypatch.setattr(of_writer, "open_gate", slowly)
-        monkeypatch.setattr(telling, "_LOOK", 1e6)
-        may_fail.set()
-        assert isinstance(leader.ended(), NotCommitted)
-        assert is_told.wait(5.0)
-
-
-def test_who_asked_is_told_also_if_what_commits_for_it_breaks(tmp_path: Path) -> None:
-    with bl.open(tmp_path / "shop.db") as store:
-        model = store.model("m", spec())
-        told: list[Any] = []
-        pending = model.begin("predict", [1.0])
-        once(store, raising(TypeError("a bug")))
-        pending.then(told.append)
-        until(lambda: told)
-        assert isinstance(told[0], StoreError)
-        assert model.rounds == 0
-        assert model.predict([1.0]).ticket == 0
-
-
-def test_time_limits_are_no_faults_of_the_disk(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """They are raised as they are, whether the event is on disk or not, and others go on."""
-    monkeypatch.setattr(faults, "_MOST", 1)
-    with bl.open(tmp_path / "shop.db") as store:
-        model, other = store.model("m", spec()), store.model("n", spec())
-        for rounds, is_written in ((1, True), (2, True), (2, False)):
-            once(store, raising(TimeLimit("too late"), is_written))
-            with pytest.raises(TimeLimit):
-                model.predict([1.0])
-            assert Call(lambda: other.predict([1.0]).value).ended() == 0.0
-            assert model.rounds == rounds
-
-
-def test_a_time_limit_says_nothing_of_the_log(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with bl.open(tmp_path / "shop.db") as store:
-        store.model("m", spec()).predict([1.0])
-
-    def limited(*_: Any, **__: Any) -> None:
-        raise TimeLimit("too late")
-
-    with bl.open(tmp_path / "shop.db") as store:
-        with monkeypatch.context() as patch:
-            patch.setattr(bl.LinearModel, "predict", limited)
-            with pytest.raises(TimeLimit):
-                store.model("m")
-        assert store.model("m").rounds == 1
-
-
-def test_one_who_steps_down_takes_down_nobody_else(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """One alone fails, and another one comes before it has stepped down."""
-    monkeypatch.setattr(faults, "_MOST", 1)  # so that it is kept what the error says
-    is_failing, go_on, is_writing, may_write = (threading.Event() for _ in range(4))
-
-    class Slow(StoreError):
-        def __str__(self) -> str:
-            is_failing.set()
-            go_on.wait(20.0)
-            return "the disk is full"
-
-    def slowly(real: Write) -> Write:
-        is_writing.set()
-        may_write.wait(20.0)
-        return real
-
-    def full(_: Write) -> Any:
-        once(store, slowly)
-        raise Slow
-
-    with bl.open(tmp_path / "shop.db") as store:
-        one, other = store.model("one", spec()), store.model("other", spec())
-        writer = store.writer
-        once(store, full)
-        first = Call(lambda: one.predict([1.0]))
-        assert is_failing.wait(20.0)
-        second = Call(lambda: other.predict([1.0]).ticket)
-        until(lambda: is_writing.is_set() or writer._calls or writer._open.waiting)
-        go_on.set()
-        assert isinstance(first.ended(), NotCommitted)
-        assert is_writing.wait(20.0)
-        assert writer._leader is not None
-        assert not writer.is_idle
-        may_write.set()
-        assert second.ended() == 0
-
-
 @pytest.mark.parametrize("is_shared", [False, True])
 @pytest.mark.parametrize("what", ["events", "note"])
 def test_the_log_tells_what_became_of_an_interrupted_commit(
@@ -611,51 +491,6 @@ def test_the_log_tells_what_became_of_an_interrupted_commit(
                 assert "does not count" in str(found)
                 assert (store.writer.commits, store.writer.events) == before
         assert [note.name for note in store.notes("n")] == (["nTrue"] if what == "note" else [])
-
-
-@pytest.mark.parametrize("is_written", [True, False])
-def test_an_interrupted_snapshot_takes_no_event_with_it(tmp_path: Path, is_written: bool) -> None:
-    """It is a shortcut, and nothing that comes after stands on it."""
-    with bl.open(tmp_path / "shop.db") as store:
-        model, later = store.model("m", spec()), []
-        model.predict([1.0], key="a")
-        model.save()
-        model.predict([2.0], key="b")
-
-        def interrupted(real: Write) -> Write:
-            later.append(model.begin("predict", [3.0], key="c"))  # into the next batch
-            return raising(KeyboardInterrupt(), is_written)(real)
-
-        once(store, interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            model.save()
-        assert Call(later[0].result).ended() == (2, 0.0)
-        assert model.history == (3, 0, 2 if is_written else 1)
-        state = model.snapshot()
-    with bl.open(tmp_path / "shop.db") as store:
-        assert store.model("m").snapshot() == state
-
-
-@pytest.mark.parametrize("is_read", [False, True])
-@pytest.mark.parametrize(("look", "answers"), [(saved, 1), (read, 2)])
-def test_an_interrupted_look_changes_no_model(
-    tmp_path: Path, look: Verb, answers: int, is_read: bool
-) -> None:
-    """A read applies the answers since the last prediction, and a snapshot takes them back."""
-    with bl.open(tmp_path / "shop.db", snapshot_every=20) as store:
-        model = store.model("m", spec())
-        for place in range(0, 700, 5):
-            keys = [f"{place}-{answer}" for answer in range(answers)]
-            for key in keys:
-                model.predict({"x": 1.0}, key=key)
-            for key in keys:
-                model.observe(key, 1.0)
-            if is_read:
-                read(model, "")
-            with suppress(KeyboardInterrupt), Interrupts(place):
-                look(model, "")
-        model.predict({"x": 1.0})
-        check_state(store, model)
 
 
 def hold(model: Any) -> None:
@@ -730,24 +565,6 @@ def test_where_the_log_does_not_tell_nobody_is_told_that_an_event_does_not_count
         assert model.rounds == 1
 
 
-def test_a_keeper_whose_batch_fails_keeps_nobody_waiting(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(of_writer, "_LONGEST", 1e6)
-    monkeypatch.setattr(of_writer, "_EACH", 1e6)
-    with bl.open(tmp_path / "shop.db") as store:
-        model, writer = store.model("m", spec()), store.writer
-        writer._expected = 3
-        pending = model.begin("predict", [1.0])
-        waiting = Call(pending.result)
-        until(lambda: writer._keeper)
-        with writer.turn:
-            writer.fail_open(StoreError("the connection was lost"))
-        assert isinstance(waiting.ended(), NotCommitted)
-        assert writer._keeper is None
-        writer._expected = 1  # nobody else comes before the end
-
-
 def test_a_store_whose_closing_was_interrupted_can_be_closed(tmp_path: Path) -> None:
     for place in count():
         path, interrupts = tmp_path / f"{place}.db", Interrupts(place)
@@ -765,3 +582,41 @@ def test_a_store_whose_closing_was_interrupted_can_be_closed(tmp_path: Path) -> 
         if not interrupts.raised:
             break
     assert place > 10
+
+
+def test_time_limits_are_no_faults_of_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are raised as they are, whether the event is on disk or not, and others go on."""
+    monkeypatch.setattr(of_writer, "_MOST", 1)
+    with bl.open(tmp_path / "shop.db") as store:
+        model, other = store.model("m", spec()), store.model("n", spec())
+        for rounds, is_written in ((1, True), (2, True), (2, False)):
+            once(store, raising(TimeLimit("too late"), is_written))
+            with pytest.raises(TimeLimit):
+                model.predict([1.0])
+            assert Call(lambda: other.predict([1.0]).value).ended() == 0.0
+            assert model.rounds == rounds
+
+
+@pytest.mark.parametrize("is_written", [True, False])
+def test_an_interrupted_snapshot_takes_no_event_with_it(tmp_path: Path, is_written: bool) -> None:
+    """It is a shortcut, and nothing that comes after stands on it."""
+    with bl.open(tmp_path / "shop.db") as store:
+        model, later = store.model("m", spec()), []
+        model.predict([1.0], key="a")
+        model.save()
+        model.predict([2.0], key="b")
+
+        def interrupted(real: Write) -> Write:
+            later.append(model.begin("predict", [3.0], key="c"))  # into the next batch
+            return raising(KeyboardInterrupt(), is_written)(real)
+
+        once(store, interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            model.save()
+        assert Call(later[0].result).ended() == (2, 0.0)
+        assert model.history == (3, 0, 2 if is_written else 1)
+        state = model.snapshot()
+    with bl.open(tmp_path / "shop.db") as store:
+        assert store.model("m").snapshot() == state

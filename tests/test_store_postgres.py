@@ -116,9 +116,9 @@ def test_several_share_a_store_and_each_model_has_one_writer(url: str, server: S
         one.release("first")
         taken = two.model("first", linear())
         assert taken.rounds == 8
-        taken.predict([1.0], key="new")
+        taken.predict({"x": 1.0}, key="new")
         with pytest.raises(StoreInUse):
-            first.predict([1.0])
+            first.predict({"x": 1.0})
         two.release("first")
         assert first.observe("new", 3.0)
         assert first.rounds == 9
@@ -127,7 +127,7 @@ def test_several_share_a_store_and_each_model_has_one_writer(url: str, server: S
         owned = server.execute("SELECT count(*) FROM belated.owners")
         assert owned == [(1,)]
         with pytest.raises(StoreError, match="deleted"):
-            second.predict([1.0])
+            second.predict({"x": 1.0})
 
 
 def test_a_killed_writer_is_followed_within_seconds(url: str, tmp_path: Path) -> None:
@@ -381,10 +381,10 @@ def test_a_server_that_goes_away_and_comes_back(server: Server, url: str) -> Non
         server.stop()
         for _ in range(2):
             with pytest.raises(StoreError):
-                model.predict([1.0])
+                model.predict({"x": 1.0})
         server.start()
         assert model.snapshot() == state
-        assert model.predict([1.0]).ticket == 8
+        assert model.predict({"x": 1.0}).ticket == 8
 
 
 def test_a_database_that_may_not_be_written_is_told_from_one_that_is_damaged(

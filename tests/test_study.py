@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import gzip
 import itertools
 import json
 import math
@@ -90,12 +89,6 @@ class Tiny(Study):
         return (Section(self.question, None, f"There are {len(rows)}.", table),)
 
 
-class Other(Tiny):
-    """The same cells, which mean something else."""
-
-    revision = 2
-
-
 def finished(study: Study, path: Path, **options: Any) -> Results:
     """Run the full plan of a study, without a bar."""
     return finish_rows(Plan(study, False), path, progress=False, **options)
@@ -104,24 +97,6 @@ def finished(study: Study, path: Path, **options: Any) -> Results:
 def lines_of(path: Path) -> list[dict[str, Any]]:
     """Return all lines of a file of rows, the header first."""
     return [json.loads(line) for line in path.read_text().splitlines()]
-
-
-# ---- plans -------------------------------------------------------------------------------------
-
-
-def test_keys_depend_on_parameters_only() -> None:
-    cell = Cell.of(rounds=10, loss="linear", share=0.5)
-    assert cell.key == Cell.of(share=0.5, loss="linear", rounds=10).key
-    assert cell.key != Cell.of(rounds=11, loss="linear", share=0.5).key
-    assert cell["loss"] == "linear"
-
-
-def test_digest_knows_cells_mode_and_revision() -> None:
-    digests = {
-        Plan(study, quick).digest for study in (Tiny(), Tiny(8), Other()) for quick in (True, False)
-    }
-    assert len(digests) == 6
-    assert Plan(Tiny(), False).digest == Plan(Tiny(), False).digest
 
 
 # ---- rows --------------------------------------------------------------------------------------
@@ -149,12 +124,6 @@ def test_a_torn_last_line_is_redone(cut: int, tmp_path: Path) -> None:
     path.write_bytes(content[:-cut])
     assert finished(Tiny(), path, engine="serial") == whole
     assert path.read_bytes() == content
-
-
-def test_a_torn_header_starts_over(tmp_path: Path) -> None:
-    path = tmp_path / "rows.jsonl"
-    path.write_bytes(b'{"study": "ti')
-    assert len(finished(Tiny(), path).rows) == 6
 
 
 @pytest.mark.parametrize("line", [b"nonsense", b"[]", b'{"key": "a"}'])
@@ -218,21 +187,6 @@ def test_engines_give_the_same_rows(engine: Engine, workers: int, tmp_path: Path
     ]
 
 
-def test_a_worker_that_dies_is_a_failure_of_its_cell(tmp_path: Path) -> None:
-    results = finished(Tiny(12, deadly=(1, 6)), tmp_path / "rows.jsonl", workers=2)
-    assert [cell["n"] for cell, _ in results.failures] == [1, 6]
-    assert all("worker process died" in why for _, why in results.failures)
-    assert len(results.rows) == 10
-
-
-def test_failures_are_kept_until_they_are_retried(tmp_path: Path) -> None:
-    path = tmp_path / "rows.jsonl"
-    assert len(finished(Tiny(bad=(0,)), path).failures) == 1
-    assert len(finished(Tiny(), path).failures) == 1
-    results = finished(Tiny(), path, retry=True)
-    assert (len(results.rows), results.failures) == (6, ())
-
-
 @pytest.mark.parametrize(
     "engine",
     [
@@ -265,7 +219,7 @@ def test_ctrl_c_leaves_rows_to_go_on_from(engine: Engine, tmp_path: Path) -> Non
     assert len(finished(Tiny(200), path, engine="serial").rows) == 200
 
 
-# ---- fits --------------------------------------------------------------------------------------
+# ---- who takes part ----------------------------------------------------------------------------
 
 
 def test_exponents_are_found_with_their_uncertainty() -> None:
@@ -282,7 +236,12 @@ def test_exponents_are_found_with_their_uncertainty() -> None:
     assert exact.slope == pytest.approx(0.75)
 
 
-# ---- who takes part ----------------------------------------------------------------------------
+def test_a_cell_of_decisions_is_a_game() -> None:
+    study = study_named("decisions")
+    cell = next(c for c in Plan(study, True).cells if c["world"] == "logistic, silence is 0")
+    small = Cell.of(**{**cell.to_dict(), "rounds": 30})
+    assert study.run(small) == study.run(small)
+    assert study.run(small)["answered"] == 29
 
 
 def test_every_first_order_rival_takes_part() -> None:
@@ -453,14 +412,6 @@ def test_the_study_of_decisions_says_who_loses_least() -> None:
     assert study.numbers(alone) == ()
 
 
-def test_a_cell_of_decisions_is_a_game() -> None:
-    study = study_named("decisions")
-    cell = next(c for c in Plan(study, True).cells if c["world"] == "logistic, silence is 0")
-    small = Cell.of(**{**cell.to_dict(), "rounds": 30})
-    assert study.run(small) == study.run(small)
-    assert study.run(small)["answered"] == 29
-
-
 def test_the_study_of_arms_says_who_loses_least_and_keeps_promises() -> None:
     """From regrets that are made up."""
     study = study_named("arms")
@@ -529,18 +480,6 @@ def test_the_page_lists_failures_and_how_to_reproduce(tmp_path: Path) -> None:
 
 # ---- logs --------------------------------------------------------------------------------------
 
-LOG = "when,what,back\n0,a,5\n1,b,\n2,c,2.5\n3,d,nan\n4,e,Inf\n"
-
-
-def test_csv_in_any_wrapping_is_one_timeline(tmp_path: Path) -> None:
-    plain, zipped = tmp_path / "log.csv", tmp_path / "log.csv.gz"
-    plain.write_text("\ufeff" + LOG)
-    zipped.write_bytes(gzip.compress(LOG.encode()))
-    timeline = read_timeline(plain, "when", "back")
-    assert timeline == read_timeline(zipped, "when", "back")
-    assert timeline.observed.tolist() == [True, False, True, False, False]
-    assert timeline == bl.Timeline.from_intervals([0, 1, 2, 3, 4], [5, None, 2.5, None, None])
-
 
 def test_a_log_that_is_too_short_or_bad_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
@@ -580,19 +519,6 @@ def test_the_study_of_a_log(
         script = f"import test_study; test_study.check_log({str(path)!r})"
         said = python("-c", script, BELATED_INTERPRETED="1")
     assert said.startswith("On 80 rounds, 0 of them never answered, with a total delay of ")
-
-
-def test_a_moved_log_is_the_same_plan(tmp_path: Path) -> None:
-    paths = [tmp_path / "one.csv", tmp_path / "two.csv"]
-    for path in paths:
-        path.write_text("a,b\n0,3\n1,2\n2,\n")
-    one, two = (
-        Plan(study_named("logs", path=path, predicted="a", observed="b"), True) for path in paths
-    )
-    assert one.digest == two.digest
-    paths[1].write_text("a,b\n0,3\n1,2\n2,9\n")
-    changed = study_named("logs", path=paths[1], predicted="a", observed="b")
-    assert Plan(changed, True).digest != one.digest
 
 
 # ---- the command -------------------------------------------------------------------------------
@@ -637,12 +563,3 @@ def test_the_command_runs_what_it_is_told(
     assert said.startswith("tiny: 3 cells, rows in ")
     assert "This is the quick version" in (tmp_path / "tiny-quick.html").read_text()
     assert len(lines_of(tmp_path / "tiny-quick.jsonl")) == 4
-
-
-def test_all_says_that_it_leaves_out_logs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    pytest.importorskip("plotly")
-    monkeypatch.setattr("belated.research.study.catalogue.study_named", lambda name: Tiny())
-    command("all", "--quick", "--out", str(tmp_path), "--engine", "serial")
-    assert "logs: left out" in capsys.readouterr().out

@@ -4,28 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
 
 import belated as bl
 from belated.arrays import Floats, Ints
-from belated.errors import SpecError
-from belated.research.study.knob_games import SEEN, UNSEEN, WORLDS, regrets
+from belated.research.study.knob_games import WORLDS, regrets
 from belated.research.study.knob_rivals import RIVALS
 from belated.research.worlds import Lateness, Surface
 
 SMALL = {name: replace(world, rounds=60) for name, world in WORLDS.items()}
-
-
-def test_worlds_are_seen_or_not() -> None:
-    assert len(SEEN) == 22
-    assert len(UNSEEN) == 12
-    assert not set(SEEN) & set(UNSEEN)
-    shapes = {world.shape for world in SEEN.values()}
-    new = {world.shape for world in UNSEEN.values()} - shapes
-    assert {"quartic", "edge", "ripple", "cliff", "bump", "idle"} == new
 
 
 @pytest.mark.parametrize("name", SMALL)
@@ -42,16 +31,6 @@ def test_nothing_costs_less_than_the_best(name: str) -> None:
     assert bl.from_json(world.to_json()) == world
 
 
-def test_a_seed_is_the_same_alone_and_among_others() -> None:
-    for world in (SMALL["drifting"], SMALL["prices"], SMALL["walking, 3 knobs"]):
-        among, alone = world.drawn([4, 7]), world.drawn([7])
-        assert (among.best[:, 1] == alone.best[:, 0]).all()
-        assert (among.delays[:, 1] == alone.delays[:, 0]).all()
-        x = np.full((2, world.knobs), 0.1)
-        heard = among.heard(3, x, among.excess(3, x))
-        assert heard[1] == alone.heard(3, x[:1], alone.excess(3, x[:1]))[0]
-
-
 def test_what_is_heard_is_right_in_the_mean() -> None:
     for world in (Surface(season=0.5), Surface("sale"), Surface(errors="growing")):
         ground = replace(world, rounds=4000).drawn([0])
@@ -59,22 +38,6 @@ def test_what_is_heard_is_right_in_the_mean() -> None:
         excess = ground.excess(0, x)
         heard = [ground.heard(t, x, excess)[0] - ground.level[t] for t in range(4000)]
         assert np.mean(heard) - ground.least[0] == pytest.approx(excess[0], abs=0.03)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"shape": "round"}, "no shape 'round'"),
-        ({"motion": "away"}, "no motion 'away'"),
-        ({"errors": "none"}, "no errors 'none'"),
-        ({"shape": "bent", "knobs": 3}, "a bent valley has 2 knobs"),
-        ({"season": -1.0}, "season must be at least 0"),
-        ({"knobs": 0}, "knobs must be"),
-    ],
-)
-def test_surfaces_check_themselves(arguments: dict[str, Any], message: str) -> None:
-    with pytest.raises(SpecError, match=message):
-        Surface(**arguments)
 
 
 class Listening:

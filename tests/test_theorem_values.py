@@ -15,7 +15,8 @@ import naive
 from belated.compose import schedule_of
 from belated.problem import Feedback
 from conftest import everything
-from test_theorems import answered, patterns
+from naive_game import answered
+from test_theorems import patterns
 
 pytestmark = [pytest.mark.compiled, pytest.mark.needs_compiler]
 
@@ -188,43 +189,6 @@ def test_expected_drift_regret(feedback: Feedback, curvature: float) -> None:
     assert high <= (10.0 if curvature else 6.0) * float(radii.sum())
 
 
-@pytest.mark.parametrize("name", ["one point", "two points"])
-def test_windows_of_estimates(name: str) -> None:
-    """Lemma E.4, G E|Gamma_n| <= 4 (G^2 d*_n + (k M / delta)^2), and Lemma G.6 likewise."""
-    timeline = patterns(SHORT, 5)["uniform"]
-    lags = timeline.dual_delay[timeline.order]
-    steep = float(np.linalg.norm(SLOPE))
-    sums = np.zeros((SEEDS, SHORT))
-    for seed in range(SEEDS):
-        recorder = Recorder(POINT)
-        learner = bl.Learner(ESTIMATORS[name](recorder), seed=seed)
-        answers: list[list[float]] = []
-        for event in answered(timeline):
-            if event >= 0:
-                plays = learner.predict().x.reshape(-1, DIM)
-                answers.append([float(SLOPE @ x) for x in plays])
-            else:
-                learner.observe(~event, answers[~event])
-        total = np.concatenate([np.zeros((1, DIM)), np.cumsum(recorder.costs, axis=0)])
-        n = np.arange(SHORT)
-        sums[seed] = np.linalg.norm(total[n] - total[n - lags], axis=1)
-    noise = DIM * steep / RADIUS
-    one_point = 4.0 * (steep**2 * lags + noise**2) / steep
-    two_point = 2.0 * steep * (lags + 1.5 * DIM)
-    assert np.all(sums.mean(axis=0) <= (one_point if name == "one point" else two_point))
-
-
-def test_windows_of_rates() -> None:
-    """Sum of eta_m over m = n, .., n + s*_n is at most 4 D / G (proof of Corollary 5.7)."""
-    base = bl.PFTRL(bl.Ball(DIM), bl.rates.DelayAdaptive(2.0))
-    for spec in (bl.FirstOrder(base), bl.OnePoint(base, 1.0), bl.TwoPoint(base)):
-        for timeline in patterns(200, 6).values():
-            etas = schedule_of(spec, timeline).etas
-            backlogs = timeline.dual_backlog[timeline.order]
-            windows = [etas[n : n + s + 1].sum() for n, s in enumerate(backlogs)]
-            assert max(windows) <= 4.0 * 2.0 / 2.0
-
-
 # --- Unbiased estimates --------------------------------------------------------------------------
 
 
@@ -301,69 +265,3 @@ def test_second_moments() -> None:
     assert sizes["one point"].max() <= (3.0 * (0.7 + math.sqrt(steep)) / RADIUS) ** 2
     assert sizes["two points"].mean() <= 9.0 / 2.0 * steep
     assert sizes["one point, baseline"].mean() < 0.5 * sizes["one point"].mean()
-
-
-def test_compiled_base_gets_the_same_costs() -> None:
-    """The first step of a compiled base reveals its cost, which is that of the recorder."""
-    spec = bl.OnePoint(bl.PFTRL(bl.Ball(3), bl.rates.DelayAdaptive(1.0)), 5.0, SMOOTH)
-    recorder = Recorder(np.zeros(3))
-    silent, learner = bl.Learner(spec, seed=3), bl.Learner(spec, seed=3)
-    recording = bl.Learner(bl.OnePoint(recorder, 5.0, SMOOTH), seed=3)
-    for someone in (silent, learner, recording):
-        someone.predict()
-    learner.observe(0, 0.1)
-    recording.observe(0, 0.1)
-    moved = (learner.predict().x - silent.predict().x) / (1.0 - RADIUS)
-    step = learner.report().rate
-    assert step is not None
-    np.testing.assert_allclose(-moved / step, recorder.costs[0], rtol=1e-9)
-
-
-# --- The baseline --------------------------------------------------------------------------------
-
-
-def baseline_costs(values: Array, timeline: bl.Timeline, seed: int) -> list[Array]:
-    """Costs in order of arrival when ticket t is answered with values[t], whatever is played."""
-    recorder = Recorder(POINT)
-    learner = bl.Learner(ESTIMATORS["one point, baseline"](recorder), seed=seed)
-    for event in answered(timeline):
-        if event >= 0:
-            learner.predict()
-        else:
-            learner.observe(~event, float(values[~event]))
-    return recorder.costs
-
-
-@pytest.mark.parametrize("pattern", ["constant", "out of order", "batch"])
-def test_baseline_is_the_mean_before_the_ticket(pattern: str) -> None:
-    """c = (k / delta) (v - mean of the values observed before the ticket was issued) u."""
-    timeline = patterns(60, 8)[pattern]
-    values = np.random.default_rng(9).uniform(-1.0, 3.0, 60)
-    costs = baseline_costs(values, timeline, seed=5)
-    seen: list[float] = []
-    means = np.zeros(60)
-    for event in answered(timeline):
-        if event >= 0:
-            means[event] = np.mean(seen) if seen else 0.0
-        else:
-            seen.append(float(values[~event]))
-    for ticket, cost in zip(timeline.order, costs, strict=True):
-        u = naive.direction(5, int(ticket), 3)
-        np.testing.assert_allclose(
-            cost, 3.0 / RADIUS * (values[ticket] - means[ticket]) * u, atol=1e-11
-        )
-
-
-def test_baseline_ignores_the_ticket_itself() -> None:
-    """Changing one answer changes its own cost by (k / delta) times that, along its direction."""
-    timeline = patterns(60, 10)["out of order"]
-    values = np.random.default_rng(11).uniform(-1.0, 1.0, 60)
-    ticket = 25
-    other = values.copy()
-    other[ticket] += 2.0
-    place = int(timeline.rank[ticket])
-    before = baseline_costs(values, timeline, seed=6)
-    after = baseline_costs(other, timeline, seed=6)
-    u = naive.direction(6, ticket, 3)
-    np.testing.assert_allclose(after[place] - before[place], 3.0 / RADIUS * 2.0 * u, atol=1e-11)
-    np.testing.assert_array_equal(after[:place], before[:place])

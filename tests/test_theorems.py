@@ -24,6 +24,7 @@ from belated.bases import Base
 from belated.problem import BaseName, RateName
 from belated.reductions import LearnerSpec, Reduction, Wrapper, inner_of
 from conftest import everything, shortened
+from naive_game import answered
 
 Array = naive.Array
 Adversary = Callable[[int, Array], Array]
@@ -74,13 +75,6 @@ def all_signs(rounds: int) -> Iterator[Array]:
     for signs in itertools.product(of_one, repeat=rounds):
         if next(filter(None, signs), 1.0) > 0.0:
             yield np.array(signs)[:, None]
-
-
-def answered(timeline: bl.Timeline) -> list[int]:
-    """The events that really happen."""
-    events = timeline.events
-    came = (events >= 0) | timeline.observed[np.where(events >= 0, 0, ~events)]
-    return [int(event) for event in events[came]]
 
 
 # --- Playing -------------------------------------------------------------------------------------
@@ -356,18 +350,6 @@ def theorem_e(
     return bl.bounds.theorem_e_2(timeline, base=base, lipschitz=lipschitz, curvature=curvature)
 
 
-@pytest.mark.parametrize("kind", [bl.PFTRL, bl.OMD])
-def test_any_rates(kind: type[bl.PFTRL] | type[bl.OMD]) -> None:
-    """Theorems E.1 and E.2, convex case, for rates nobody tuned."""
-    for rate in (bl.rates.DelayAdaptive(0.3), bl.rates.Tight(5.0)):
-        base = kind(bl.Ball(3), rate)
-        for timeline in patterns(shortened(100), 3).values():
-            bound = theorem_e(timeline, base, 2.0, 0.0)
-            for adversary in adversaries(3, 2.0, 4).values():
-                record = quick(bl.FirstOrder(base), timeline, adversary)
-                assert linear_regret(base.domain, record.plays, record.gradients) <= bound.total
-
-
 def test_theorem_5_2_convex() -> None:
     """Regret <= regret of the base in arrival order + G times its drift."""
     for base in (LINEAR_GAMES["ball, P-FTRL, tight"], LINEAR_GAMES["ball, OMD, delay adaptive"]):
@@ -428,22 +410,6 @@ def test_full_information() -> None:
                 learner.observe(~event, lambda y, b=b: np.sign(y - b))
         best = min(float(np.abs(u - target).sum()) for u in target)
         assert float(np.abs(x - target).sum()) - best <= problem.bound(timeline, "function").total
-
-
-def test_full_information_with_skipping() -> None:
-    """A skipped loss counts as zero, also when the answers are whole losses."""
-    problem = bl.Problem(bl.Ball(1), 1.0)
-    timeline = patterns(150, 24)["lost"]
-    learner = bl.Learner(problem.learner("function", skip=True))
-    x = np.zeros(150)
-    for event in answered(timeline):
-        if event >= 0:
-            x[event] = learner.predict().x[0]
-        else:
-            learner.observe(~event, lambda y: np.sign(y - 0.5))
-    regret = float(np.abs(x - 0.5).sum())
-    assert learner.report().skipped > 0
-    assert regret <= problem.bound(timeline, "function", skip=True).total
 
 
 # --- Section 5: strongly convex losses -----------------------------------------------------------
@@ -577,21 +543,6 @@ def test_skipping_random() -> None:
         check_skipping(delays, naive.skip_optimum_by_size(delays))
 
 
-def test_corollary_6_2() -> None:
-    """The paper's motivating example: the first sqrt(T) rounds are lost, the rest late by one."""
-    rounds, problem = 900, bl.Problem(bl.Ball(2), 1.0)
-    delays = np.where(np.arange(rounds) < 30, rounds, 1)
-    timeline = bl.Timeline.from_delays(delays)
-    spec = problem.learner(base="pftrl", skip=True)
-    bound = problem.bound(timeline, base="pftrl", skip=True)
-    assert bound.total < 0.6 * problem.bound(timeline, base="pftrl").total
-    for adversary in adversaries(2, 1.0, 14).values():
-        record = quick(spec, timeline, adversary)
-        regret = linear_regret(problem.domain, record.plays, record.gradients)
-        assert regret <= bound.total
-        assert bound.skipped == problem.domain.diameter * record.learner.report().skipped
-
-
 def test_corollary_6_2_patterns() -> None:
     """Skipping on every kind of delays."""
     problem = bl.Problem(bl.Ball(2), 1.0)
@@ -678,149 +629,3 @@ def test_deadline_exhaustive() -> None:
             )
             regret = linear_regret(problem.domain, record.plays, record.gradients)
             assert regret <= bound
-
-
-# --- The certificate -----------------------------------------------------------------------------
-
-CERTIFIED = {
-    "tight": bl.PFTRL(bl.Ball(3), bl.rates.Tight(1.0)),
-    "delay adaptive": bl.OMD(bl.Ball(3), bl.rates.DelayAdaptive(1.0)),
-    "gradient adaptive": bl.PFTRL(bl.Ball(3), bl.rates.GradientAdaptive(1.0)),
-    "box": bl.PFTRL(FAR_BOX, bl.rates.DelayAdaptive(1.0)),
-}
-
-
-@pytest.mark.parametrize("name", CERTIFIED)
-def test_certificate(name: str) -> None:
-    """It is the sums of Theorem 4.1, and no regret exceeds it, now or in the middle of a run."""
-    base = CERTIFIED[name]
-    seen = 0
-    for pattern, timeline in patterns(45, 17).items():
-        for game, adversary in adversaries(3, 1.0, 18).items():
-            record = play(bl.FirstOrder(base), timeline, adversary, all_points=False)
-            found = record.learner.report().certificate
-            if found is None:
-                continue
-            seen += 1
-            learning, delay = theorem_sums(record, base)
-            assert found.learning == pytest.approx(learning, rel=1e-12)
-            assert found.delay == pytest.approx(delay, rel=1e-12)
-            missing = int(np.count_nonzero(~timeline.observed))
-            assert found.unanswered == pytest.approx(base.domain.diameter * missing)
-            regret = linear_regret(base.domain, record.plays, record.gradients)
-            assert regret <= found.total, (pattern, game)
-    assert seen > 10
-
-
-def theorem_sums(record: Record, base: Base) -> tuple[float, float]:
-    """Learning and delay sums from the record, for G = 1."""
-    sizes = [float(np.linalg.norm(c)) for c in record.costs]
-    terms = list(zip(record.rates, sizes, record.backlogs, strict=True))
-    start = base.domain.diameter**2 / (2.0 * record.rates[-1])
-    learning = start + math.fsum(eta * c**2 / 2.0 for eta, c, _ in terms)
-    return learning, math.fsum(eta * s * c for eta, c, s in terms)
-
-
-def test_certificate_while_answers_are_missing() -> None:
-    """At any moment it covers all rounds so far, also those whose answer is still to come."""
-    base = LINEAR_GAMES["ball, P-FTRL, tight"]
-    checked = 0
-    for timeline in patterns(shortened(250), 19).values():
-        adversary = outward(1.0)
-        learner = bl.Learner(bl.FirstOrder(base))
-        plays: list[Array] = []
-        gradients: list[Array] = []
-        for event in answered(timeline):
-            if event >= 0:
-                plays.append(learner.predict().x)
-                gradients.append(adversary(event, plays[-1]))
-            else:
-                learner.observe(~event, gradients[~event])
-            found = learner.report().certificate
-            if found is not None:
-                checked += 1
-                assert linear_regret(base.domain, plays, gradients) <= found.total
-    assert checked > shortened(500)
-
-
-@pytest.mark.parametrize("base", ["pftrl", "omd"])
-def test_certificate_strongly_convex(base: BaseName) -> None:
-    """Without the diameter term, and with 3 G on the drift."""
-    spec = CURVED.learner("gradient", base)
-    seen = 0
-    for timeline in patterns(shortened(200), 20).values():
-        for choose in targets(2, 21).values():
-            goals: list[Array] = []
-
-            def gradient(
-                t: int, y: Array, choose: Adversary = choose, goals: list[Array] = goals
-            ) -> Array:
-                goals.append(choose(t, y))
-                return np.asarray(CURVATURE * (y - goals[-1]))
-
-            found = (record := quick(spec, timeline, gradient)).learner.report().certificate
-            if found is not None:
-                seen += 1
-                assert curved_regret(record.plays, goals) <= found.total * SLACK  # can be equal
-    assert seen > 3
-
-
-def test_certificate_with_skipping() -> None:
-    """A skipped round costs at most G D, on top of what the learner inside pays."""
-    problem = bl.Problem(bl.Ball(2), 1.0)
-    spec = problem.learner("gradient", "pftrl", skip=True)
-    seen = 0
-    for timeline in patterns(shortened(400), 22).values():
-        for adversary in adversaries(2, 1.0, 23).values():
-            record = quick(spec, timeline, adversary)
-            found = record.learner.report().certificate
-            if found is not None:
-                seen += 1
-                regret = linear_regret(problem.domain, record.plays, record.gradients)
-                assert regret <= found.total
-    assert seen > 10
-
-
-def test_certificate_with_skipping_strongly_convex() -> None:
-    """The substitute loss of a skipped round costs no more than the G D that is counted for it.
-
-    A lost round costs at most max_d (G d - lambda d^2 / 2), and its substitute lambda R^2 / 2 more.
-    """
-    spec = CURVED.learner("gradient", base="pftrl", skip=True)
-    seen = 0
-    for timeline in patterns(shortened(400), 27).values():
-        for choose in targets(2, 28).values():
-            goals: list[Array] = []
-
-            def gradient(
-                t: int, y: Array, choose: Adversary = choose, goals: list[Array] = goals
-            ) -> Array:
-                goals.append(choose(t, y))
-                return np.asarray(CURVATURE * (y - goals[-1]))
-
-            record = quick(spec, timeline, gradient)
-            found = record.learner.report().certificate
-            if found is not None:
-                seen += record.learner.report().skipped > 0
-                assert curved_regret(record.plays, goals) <= found.total * SLACK
-    assert seen > 3
-
-
-def test_certificate_with_cancelled_tickets() -> None:
-    """A cancelled round counts like a lost one."""
-    base = CERTIFIED["tight"]
-    for adversary in adversaries(3, 1.0, 29).values():
-        learner = bl.Learner(bl.FirstOrder(base))
-        plays: list[Array] = []
-        gradients: list[Array] = []
-        for t in range(400):
-            plays.append(learner.predict().x)
-            gradients.append(adversary(t, plays[-1]))
-            if t >= 4 and t % 9 == 0:
-                learner.cancel(t - 4)
-            elif t >= 4:
-                learner.observe(t - 4, gradients[t - 4])
-        found = learner.report().certificate
-        assert found is not None
-        assert found.unanswered == 2.0 * (4 + learner.report().cancelled)
-        assert linear_regret(base.domain, plays, gradients) <= found.total

@@ -68,21 +68,6 @@ def test_the_bound_is_below_that_of_the_corollary() -> None:
         assert bounds.tight_one_point(late, **known).total < 0.45 * corollary
 
 
-def test_half_the_step_and_the_radius_are_best_for_the_bound() -> None:
-    """Without delay, no other factors of step and radius have a bound that is lower by a tenth."""
-    late = bl.Timeline.from_delays([0] * 600)
-    ball = bl.Ball(2)
-    tight = bl.OnePoint.tight(ball, 1.0, 1.0)
-    own = bounds.theorem_e_3(late, spec=tight).total
-    assert isinstance(tight.smoothing, bl.smoothing.Convex)
-    for scale in (0.25, 0.5, 0.7, 1.0):
-        for factor in (0.25, 0.5, 1.0, 2.0, 4.0):
-            base = bl.PFTRL(ball, bl.rates.DelayAdaptive(1.0, scale=scale))
-            ratio = bl.smoothing.Convex(factor * tight.smoothing.ratio)
-            other = bounds.theorem_e_3(late, spec=bl.OnePoint(base, 1.0, ratio)).total
-            assert other > 0.9 * own
-
-
 def games(rounds: int, seed: int) -> list[tuple[list[Loss], np.ndarray]]:
     """Return losses with |gradients|, |values| <= 1 on the unit disc, and their best points.
 
@@ -131,19 +116,6 @@ def _paid(spec: bl.OnePoint, timeline: bl.Timeline, losses: list[Loss], seed: in
         else:
             learner.observe(~event, values[~event])
     return math.fsum(values)
-
-
-def test_scale_is_a_factor_of_the_step() -> None:
-    """Nothing else changes, and a wrong one is refused."""
-    full, half = (bl.rates.DelayAdaptive(2.0, scale=scale) for scale in (1.0, 0.5))
-    late = bl.Timeline.from_delays([0, 3, 1, 0, 2])
-    etas = [schedule_of(bl.FirstOrder(bl.OMD(bl.Ball(2), r)), late)[0] for r in (full, half)]
-    assert (etas[0] == 2.0 * etas[1]).all()
-    assert full == bl.rates.DelayAdaptive(2.0)
-    assert "scale" not in full.to_json()  # as in what was stored before there was one
-    assert bl.from_json(half.to_json()) == half
-    with pytest.raises(SpecError, match="scale"):
-        bl.rates.DelayAdaptive(1.0, scale=0.0)
 
 
 def test_what_the_theorem_does_not_cover_is_refused() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from datetime import UTC, date, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +26,11 @@ PLAIN = NOON.replace(tzinfo=None)
 MINUTE = timedelta(minutes=1)
 ONE = {"price": (0.0, 1.0)}
 
-KINDS: dict[str, Callable[[], Any]] = {
-    "LinearModel": lambda: bl.LinearModel(bits=4, deadline="1h"),
-    "Intervals": lambda: bl.Intervals(bl.LinearModel(bits=4, deadline="1h")),
-    "Chooser": lambda: bl.Chooser(["a", "b"], bits=4, silence=0.0, deadline="1h"),
-    "Knobs": lambda: bl.Knobs(ONE, silence=0.0, deadline="1h"),
+KINDS: dict[str, Callable[..., Any]] = {
+    "LinearModel": lambda deadline="1h": bl.LinearModel(bits=4, deadline=deadline),
+    "Intervals": lambda deadline="1h": bl.Intervals(bl.LinearModel(bits=4, deadline=deadline)),
+    "Chooser": lambda deadline="1h": bl.Chooser(["a", "b"], bits=4, silence=0.0, deadline=deadline),
+    "Knobs": lambda deadline="1h": bl.Knobs(ONE, silence=0.0, deadline=deadline),
 }
 UNTIMED: dict[str, Callable[[], Any]] = {
     "LinearModel": lambda: bl.LinearModel(bits=4),
@@ -107,30 +107,6 @@ def test_dates_of_both_kinds_in_one_model(
     ask(model, at=first)
 
 
-def test_a_date_that_is_hours_off_says_what_to_do() -> None:
-    """It was taken for UTC, and the conversion was dropped as late."""
-    model = bl.LinearModel("logistic", silence=0, deadline="1h")
-    berlin = timezone(timedelta(hours=1))
-    ticket = model.predict({"x": 1.0}, at=datetime(2026, 3, 1, 12, tzinfo=berlin)).ticket
-    with pytest.raises(ClockError, match=r"the latest is 2026-03-01T11:00:00\+00:00.*give the dat"):
-        model.observe(ticket, 1, at=datetime(2026, 3, 1, 12, 30))
-    assert model.observe(ticket, 1, at=datetime(2026, 3, 1, 12, 30, tzinfo=berlin))
-    other = bl.LinearModel("logistic", silence=0, deadline="1h")
-    ticket = other.predict({"x": 1.0}, at=datetime(2026, 3, 1, 12)).ticket
-    with pytest.raises(ClockError, match=r"give dates without a time zone here too"):
-        other.observe(ticket, 1, at=NOON)
-    assert other.observe(ticket, 1, at=datetime(2026, 3, 1, 12, 30))
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_numbers_before_a_date_say_nothing_of_a_zone(kind: str) -> None:
-    model = KINDS[kind]()
-    ask(model, at=NOON.timestamp())
-    ask(model, at=PLAIN)
-    with pytest.raises(ClockError, match="has a time zone"):
-        ask(model, at=NOON)
-
-
 def test_dates_of_both_kinds_in_one_column() -> None:
     model = bl.LinearModel(bits=4, deadline="1h")
     with pytest.raises(ClockError, match=r"has a time zone and .* has none; nothing has changed"):
@@ -145,15 +121,26 @@ def test_dates_of_both_kinds_in_one_column() -> None:
                 begun.replay([[1.0]] * 2, [], [2, 3], at=column)
 
 
-def test_a_column_with_a_zone_is_what_its_dates_are_one_by_one() -> None:
-    dates = [NOON + i * MINUTE for i in range(3)]
-    live = bl.LinearModel(bits=4, deadline="1h")
-    for at in dates:
-        live.predict([1.0], at=at)
-    for column in (dates, pd.Series(dates), pl.Series(dates), [each.isoformat() for each in dates]):
-        batch = live.fresh()
-        batch.replay([[1.0]] * 3, [], [0, 1, 2], at=column)
-        assert batch.snapshot() == live.snapshot()
+@pytest.mark.parametrize("kind", KINDS)
+def test_numbers_and_dates_in_one_model(kind: str) -> None:
+    """Beside dates, small numbers and milliseconds are no seconds; after numbers come no dates."""
+    dated, numbered, seconds = KINDS[kind](), KINDS[kind](10.0), NOON.timestamp()
+    ask(dated, at=NOON)
+    ask(numbered, at=5.0)
+    for made, wrong, says in (
+        (dated, 5.0, "times have been dates so far, and 5 is no number of"),
+        (dated, 1e3 * seconds, "seconds since 1970 or a datetime.*at=ms / 1000"),
+        (numbered, NOON, "is a date, and times have been numbers so far"),
+        (numbered, np.datetime64("2026-03-01T12:01"), "times have been numbers so far"),
+    ):
+        model = type(made).restore(made.snapshot())  # which remembers
+        before = model.snapshot()
+        for verb in verbs(model):
+            with pytest.raises(ClockError, match=says):
+                verb(wrong)
+            assert model.snapshot() == before
+    with pytest.raises(ClockError, match="seconds since 1970"):
+        ask(KINDS[kind](), at=1e3 * seconds)
 
 
 # ---- stored models -----------------------------------------------------------------------------
@@ -197,23 +184,6 @@ def test_the_clock_of_a_store_has_a_time_zone(kind: str, tmp_path: Path) -> None
             local.tick()
 
 
-def test_long_logs_with_dates_are_replayed(tmp_path: Path) -> None:
-    """The first date is applied alone, and the others at once."""
-    with bl.open(tmp_path / "s.db", snapshot_every=10**6) as store:
-        model = store.model("m", bl.LinearModel(bits=4, deadline="1h"))
-        calls: list[Any] = []
-        for i in range(3000):
-            at = NOON + i * timedelta(seconds=1)
-            calls += [
-                ("predict", {"row": {"x": 1.0}, "at": at}),
-                ("observe", {"ticket": i, "answer": float(i % 2), "at": at}),
-            ]
-        model.many(calls)
-        live = model.snapshot()
-    with bl.open(tmp_path / "s.db") as store:
-        assert store.model("m").snapshot() == live
-
-
 # ---- nothing, and texts ------------------------------------------------------------------------
 
 NOTHING = [None, math.nan, pd.NaT, pd.NA, np.datetime64("NaT", "s"), np.float32("nan")]
@@ -233,24 +203,6 @@ def test_no_time_is_no_time(kind: str, nothing: Any) -> None:
             said.tick(nothing)
     with pytest.raises(ClockError, match="at= is needed"):
         ask(KINDS[kind](), at=nothing)
-
-
-@pytest.mark.parametrize("nothing", [*NOTHING, np.timedelta64("NaT", "s")], ids=repr)
-def test_no_deadline_is_that_of_the_model(nothing: Any) -> None:
-    for kind in ("LinearModel", "Chooser"):
-        for made in (KINDS, UNTIMED):
-            said, left_out = made[kind](), made[kind]()
-            ask(said, at=NOON, deadline=nothing)
-            ask(left_out, at=NOON)
-            assert said.snapshot() == left_out.snapshot()
-    hidden = KINDS["Chooser"]()
-    ticket = hidden.choose({"x": 1.0}, at=NOON, deadline=nothing, shown=False).ticket
-    hidden.shown(ticket, at=NOON)
-    batch, live = KINDS["LinearModel"](), KINDS["LinearModel"]()
-    batch.replay([{"x": 1.0}] * 2, [], [0, 1], at=[NOON, NOON], deadlines=[60.0, math.nan])
-    live.predict({"x": 1.0}, at=NOON, deadline=60.0)
-    live.predict({"x": 1.0}, at=NOON)
-    assert batch.snapshot() == live.snapshot()
 
 
 @pytest.mark.parametrize("kind", ["LinearModel", "Knobs"])
@@ -332,3 +284,21 @@ def test_columns_of_any_type() -> None:
     ):
         with pytest.raises(BelatedError):
             read_times(wrong, "test")
+
+
+@pytest.mark.parametrize("nothing", [*NOTHING, np.timedelta64("NaT", "s")], ids=repr)
+def test_no_deadline_is_that_of_the_model(nothing: Any) -> None:
+    for kind in ("LinearModel", "Chooser"):
+        for made in (KINDS, UNTIMED):
+            said, left_out = made[kind](), made[kind]()
+            ask(said, at=NOON, deadline=nothing)
+            ask(left_out, at=NOON)
+            assert said.snapshot() == left_out.snapshot()
+    hidden = KINDS["Chooser"]()
+    ticket = hidden.choose({"x": 1.0}, at=NOON, deadline=nothing, shown=False).ticket
+    hidden.shown(ticket, at=NOON)
+    batch, live = KINDS["LinearModel"](), KINDS["LinearModel"]()
+    batch.replay([{"x": 1.0}] * 2, [], [0, 1], at=[NOON, NOON], deadlines=[60.0, math.nan])
+    live.predict({"x": 1.0}, at=NOON, deadline=60.0)
+    live.predict({"x": 1.0}, at=NOON)
+    assert batch.snapshot() == live.snapshot()

@@ -49,15 +49,6 @@ def test_regrets_are_those_of_the_slow_version(delay: int, copies: int) -> None:
         assert _play(kind, a, b, delay, 60) == pytest.approx(ours, rel=0.2)
 
 
-def test_steps_of_the_study_are_as_said() -> None:
-    for delay in (1, 4, 16):
-        small, large = (METHODS[f"WOFTRL, {size} steps"](delay, 100) for size in ("small", "large"))
-        assert isinstance(small, WOFTRL)
-        assert isinstance(large, WOFTRL)
-        assert small.strength == 2.0 * (delay + 1) * (delay + 2)
-        assert large.strength == pytest.approx(2.0 * (delay + 1))
-
-
 @pytest.mark.slow
 def test_weighted_optimism_keeps_the_sum_bounded_where_plain_methods_do_not() -> None:
     """Four times the rounds: less than a tenth more, and half as much again."""

@@ -116,6 +116,7 @@ CHAPTERS = {
         "With scikit-learn", "See [data](../data.md).", modules=("adapters.sklearn",)
     ),
     "river": Chapter("With river", "See [with river](../river.md).", modules=("adapters.river",)),
+    "reports": Chapter("Results and reports", "What calls return.", modules=("reports",)),
     "errors": Chapter(
         "Errors",
         "Each is a `BelatedError` and the builtin that a caller would expect.",
@@ -157,7 +158,11 @@ def things() -> dict[str, dict[str, Any]]:
 
 
 def _offered(chapter: Chapter) -> dict[str, Any]:
-    found = {name: getattr(belated, name) for name in chapter.names}
+    found = {}
+    for name in chapter.names:
+        homes = {"": belated, "reports.": belated.reports, "research.": belated.research}
+        where = next(where for where, home in homes.items() if name in home.__all__)
+        found[f"{where}{name}"] = getattr(homes[where], name)
     for module in chapter.modules:
         home = importlib.import_module(f"belated.{module}")
         found |= {f"{module}.{name}": getattr(home, name) for name in members(module)}
@@ -173,6 +178,6 @@ def forgotten() -> list[str]:
         thing = getattr(belated, name)
         home = getattr(thing, "__name__", "").removeprefix("belated.")
         is_known = home in modules if inspect.ismodule(thing) else id(thing) in known
-        if not is_known and name != "__version__":
+        if not is_known and name not in ("__version__", "research"):  # which only names others
             lost.append(name)
     return lost

@@ -160,7 +160,3 @@ class MissingExtra(BelatedError, ImportError):
             f"{where} needs {package}, which is not installed: pip install 'belated[{extra}]'; "
             f"in a clone: pip install '.[{extra}]'"
         )
-
-
-class StoreWarning(UserWarning):
-    """A store had to go a longer way, such as past a damaged snapshot; nothing was lost."""

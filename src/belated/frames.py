@@ -30,6 +30,34 @@ def is_frame(given: Any) -> bool:
     return (hasattr(kind, "columns") or hasattr(kind, "schema")) and not isinstance(given, Mapping)
 
 
+def row_of(given: Any, who: str) -> Any:
+    """Return a row of pandas, whose index has names, as a dict; other single rows as they are.
+
+    >>> import pandas
+    >>> sorted(row_of(pandas.DataFrame({"size": [1.5], "shop": ["north"]}).iloc[0], "doc"))
+    ['shop', 'size']
+    """
+    if given is None or isinstance(given, Mapping | tuple | np.ndarray):
+        return given
+    is_list = isinstance(given, list) and any(isinstance(part, Mapping) for part in given)
+    if is_list or is_frame(given):
+        many = {"choose": "choose_many", "peek": "peek_many"}.get(who, "predict_many")
+        kind = type(given).__name__
+        raise BadFeatures(f"{who}: one row is wanted, got a {kind} of rows; use {many}")
+    if (
+        hasattr(given, "items")
+        and hasattr(given, "index")
+        and any(isinstance(name, str) for name in given.index)
+    ):
+        return dict(given.items())
+    return given
+
+
+def each_row(given: Any) -> Any:
+    """Return a list of rows with those of pandas as dicts."""
+    return [row_of(row, "rows") for row in given] if isinstance(given, list) else given
+
+
 def is_column(given: Any) -> bool:
     """Tell whether this is a column of values, and not one value."""
     is_sized = hasattr(given, "__len__") and not isinstance(given, str | bytes | Mapping)
@@ -68,6 +96,9 @@ class Frame:
     def __init__(self, given: Any, who: str) -> None:
         """Look up the columns."""
         self.given, self.who = given, who
+        if not is_frame(given) and not hasattr(given, "__arrow_c_stream__"):
+            kind = type(given).__name__
+            raise BadFeatures(f"{who}: as_frame=True needs rows in a frame, got a {kind}")
         pairs = columns_of(given, who)
         self.columns = dict(pairs)
         if len(self.columns) < len(pairs):
@@ -89,9 +120,11 @@ class Frame:
 
     def taken(self, given: Any, *, may_be_time: bool = False) -> Any:
         """Return the column of that name, which is then no feature; other things as they are."""
-        if not isinstance(given, str) or (may_be_time and given not in self.columns):
+        if not isinstance(given, str):
             return given
         if given not in self.columns:
+            if may_be_time and given[:1].isdigit():  # as all texts that are times
+                return given
             names = ", ".join(map(repr, self.columns))
             raise BadFeatures(f"{self.who}: the frame has no column {given!r}; it has {names}")
         return self.columns.pop(given)
@@ -103,6 +136,16 @@ class Frame:
         if not names:
             return ({} for _ in range(self.height))
         return (dict(zip(names, row, strict=True)) for row in zip(*lists, strict=True))
+
+    def of(self, found: Any) -> Any:
+        """Return the columns of a result as a frame of the same kind; their names are of one."""
+        columns = found._asdict() if hasattr(found, "_asdict") else {"values": found}
+        return self.like(
+            {
+                f"{name[:-3]}y" if name.endswith("ies") else name.removesuffix("s"): column
+                for name, column in columns.items()
+            }
+        )
 
     def like(self, columns: Mapping[str, Any]) -> Any:
         """Return columns as a frame of the same kind, with the same index where there is one."""

@@ -5,3 +5,5 @@ HUGE_VALUE = 1e30
 HUGE_LABEL = 1e20
 HUGE_WEIGHT = 1e15
 """Of a label."""
+MOST_COLUMNS = 256
+"""Names of features; where rows have more, these are words rather than columns."""

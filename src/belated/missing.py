@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
+from decimal import Decimal
 from numbers import Number
 from typing import Any
 
@@ -15,6 +16,8 @@ def is_missing(value: Any) -> bool:
     """
     if value is None or type(value).__name__ == "NAType":
         return True
+    if isinstance(value, Decimal):
+        return value.is_nan()  # a signalling NaN refuses to be compared
     if isinstance(value, Number | date) or type(value).__name__ == "datetime64":
         return bool(value != value)
     return False

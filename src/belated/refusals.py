@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from belated.errors import AlreadyObserved, BadFeedback, UnknownTicket
 
-UNKNOWN, CLOSED, BAD, TOO_LARGE, FULL = -1, -2, -3, -4, -5
+UNKNOWN, CLOSED, BAD, TOO_LARGE = -1, -2, -3, -4
 OUT_OF_ORDER = -6  # the method needs answers in order
 FORGOTTEN = -7  # given up on, or closed otherwise, so long ago that nothing is known any more
 
@@ -14,7 +14,8 @@ CLOSED_BEFORE = (
 )
 """What is said of a ticket that closes by itself as well, where nobody knows which it was."""
 
-Refusal = UnknownTicket | AlreadyObserved | BadFeedback
+SEVERAL_CLASSES = "for several classes use one model with labels 1 and 0 for each, or a Chooser"
+"""What is said of labels that are texts."""
 
 
 def of_ticket(

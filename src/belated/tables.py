@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Sequence
-from typing import Any
+from itertools import islice
+from typing import Any, TypeVar
 
+_SHOWN = 10  # rows of columns
 Row = tuple[str, ...]
 """The cells of a row: a name, a number and, perhaps, a remark."""
+Kind = TypeVar("Kind")
 
 
 def aligned(rows: Sequence[Sequence[str]], *, numbers: bool = True) -> list[str]:
@@ -40,9 +43,27 @@ def as_html(title: str, rows: Iterable[Sequence[Any]], heads: Sequence[str] = ()
     return f"<table><caption>{html.escape(title)}</caption>{''.join(lines)}</table>"
 
 
-def fields_html(given: Any) -> str:
-    """Return the fields of a named tuple as a table."""
-    return as_html(type(given).__name__, zip(given._fields, given, strict=True))
+def shown_as_table(kind: type[Kind]) -> type[Kind]:
+    """Let notebooks show a kind of named tuple as a table of its fields."""
+
+    def fields_html(given: Any) -> str:
+        """Return a table for notebooks."""
+        return as_html(kind.__name__, zip(given._fields, given, strict=True))
+
+    kind._repr_html_ = fields_html  # type: ignore[attr-defined]
+    return kind
+
+
+def shown_as_columns(kind: type[Kind]) -> type[Kind]:
+    """Let notebooks show a kind of named tuple of columns as a table of the first rows."""
+
+    def columns_html(given: Any) -> str:
+        """Return a table for notebooks."""
+        title = f"{kind.__name__}, {len(given[0]):,} rows"
+        return as_html(title, islice(zip(*given, strict=True), _SHOWN), given._fields)
+
+    kind._repr_html_ = columns_html  # type: ignore[attr-defined]
+    return kind
 
 
 def report_html(model: Any) -> str:

@@ -30,8 +30,9 @@ except ImportError:
 
 __all__ = ["LateClassifier", "LateRegressor"]
 
-Times = tuple[Any, Any]
-"""When predictions were made, and when their labels came: two columns, as for ``Timeline``."""
+Times = Any
+"""When predictions were made, and when their labels came: a pair of columns as for ``Timeline``,
+or a frame or an array with two columns, of which cross validation takes the rows of a fold."""
 
 
 class _Late(BaseEstimator):  # type: ignore[misc]
@@ -78,7 +79,7 @@ class _Late(BaseEstimator):  # type: ignore[misc]
         bounds = np.concatenate([[0], np.cumsum(present.sum(axis=1))])
         return bounds, np.nonzero(present)[1], X[present]
 
-    def _learn(self, rows: Any, y: Floats, weights: Any, times: Times | None) -> None:
+    def _learn(self, rows: Any, y: Floats, weights: Any, times: Times) -> None:
         """Predict all rows and learn their labels, at once or when they came."""
         model, count = self.model_, y.size
         begin, tickets, at = model.rounds, np.arange(count), None
@@ -137,20 +138,18 @@ class LateRegressor(RegressorMixin, _Late):  # type: ignore[misc]
         self.silence = silence
         self.deadline = deadline
 
-    def fit(
-        self, X: Any, y: ArrayLike, sample_weight: Any = None, *, times: Times | None = None
-    ) -> Self:
+    def fit(self, X: Any, y: ArrayLike, sample_weight: Any = None, *, times: Times = None) -> Self:
         """Forget everything, and learn from these rows; where a label never came, y is anything."""
         return self._fitted(X, y, sample_weight, times, reset=True)
 
     def partial_fit(
-        self, X: Any, y: ArrayLike, sample_weight: Any = None, *, times: Times | None = None
+        self, X: Any, y: ArrayLike, sample_weight: Any = None, *, times: Times = None
     ) -> Self:
         """Learn from these rows too."""
         return self._fitted(X, y, sample_weight, times, reset=not hasattr(self, "model_"))
 
-    def _fitted(self, X: Any, y: Any, weights: Any, times: Times | None, *, reset: bool) -> Self:
-        rows = self._rows(X, reset=reset)
+    def _fitted(self, X: Any, y: Any, weights: Any, times: Times, *, reset: bool) -> Self:
+        rows, times = self._rows(X, reset=reset), _pair_of(times)
         labels = np.asarray(_labels(y, X, times), dtype=np.float64)
         rows, labels, weights, times = _weighted(rows, labels, weights, times)
         if reset:
@@ -197,9 +196,7 @@ class LateClassifier(ClassifierMixin, _Late):  # type: ignore[misc]
         self.silence = silence
         self.deadline = deadline
 
-    def fit(
-        self, X: Any, y: ArrayLike, sample_weight: Any = None, *, times: Times | None = None
-    ) -> Self:
+    def fit(self, X: Any, y: ArrayLike, sample_weight: Any = None, *, times: Times = None) -> Self:
         """Forget everything, and learn from these rows; y of a label that never came is its class
         in the end or, where nobody knows, ``silence``."""
         return self._fitted(X, y, None, sample_weight, times, reset=True)
@@ -211,16 +208,16 @@ class LateClassifier(ClassifierMixin, _Late):  # type: ignore[misc]
         classes: Any = None,
         sample_weight: Any = None,
         *,
-        times: Times | None = None,
+        times: Times = None,
     ) -> Self:
         """Learn from these rows too; the first call needs all ``classes``, unless y has both."""
         reset = not hasattr(self, "model_")
         return self._fitted(X, y, classes, sample_weight, times, reset=reset)
 
     def _fitted(
-        self, X: Any, y: Any, classes: Any, weights: Any, times: Times | None, *, reset: bool
+        self, X: Any, y: Any, classes: Any, weights: Any, times: Times, *, reset: bool
     ) -> Self:
-        rows = self._rows(X, reset=reset)
+        rows, times = self._rows(X, reset=reset), _pair_of(times)
         y = _labels(y, X, times)
         check_classification_targets(y)
         rows, y, weights, times = _weighted(rows, y, weights, times)
@@ -233,6 +230,10 @@ class LateClassifier(ClassifierMixin, _Late):  # type: ignore[misc]
                 )
             if found.size < 2:
                 raise ValueError("LateClassifier: two classes are needed, got 1 class")
+            if self.silence is not None and not (found == self.silence).any():
+                raise ValueError(
+                    f"LateClassifier: silence must be a class, one of {found}, got {self.silence!r}"
+                )
             self.classes_ = found
             silence = None if self.silence is None else float(self.silence == found[1])
             settings = {name: getattr(self, name) for name in ("bits", "l1", "l2", "deadline")}
@@ -266,7 +267,22 @@ class LateClassifier(ClassifierMixin, _Late):  # type: ignore[misc]
         return tags
 
 
-def _labels(y: Any, X: Any, times: Times | None) -> NDArray[Any]:
+def _pair_of(times: Times) -> tuple[Any, Any] | None:
+    """Return two columns of times; None where there are none."""
+    if times is None:
+        return None
+    if is_frame(times):
+        columns = [column for _, column in columns_of(times, "times")]
+    elif isinstance(times, np.ndarray) and times.ndim == 2:
+        columns = list(times.T)
+    else:
+        columns = list(times)
+    if len(columns) != 2:
+        raise ValueError(f"times must have two columns, got {len(columns)}")
+    return columns[0], columns[1]
+
+
+def _labels(y: Any, X: Any, times: Times) -> NDArray[Any]:
     """Return labels as a vector; with times, some may be missing."""
     if y is None:
         raise ValueError("This estimator requires y to be passed, but the target y is None.")
@@ -278,7 +294,7 @@ def _labels(y: Any, X: Any, times: Times | None) -> NDArray[Any]:
     return found
 
 
-def _weighted(rows: Any, y: NDArray[Any], given: Any, times: Times | None) -> tuple[Any, ...]:
+def _weighted(rows: Any, y: NDArray[Any], given: Any, times: Times) -> tuple[Any, ...]:
     """Return rows, labels, weights and times without the rows that count nothing."""
     if given is None:
         return rows, y, None, times

@@ -67,7 +67,7 @@ def _serve(arguments: argparse.Namespace) -> None:
     _check_demo(arguments)
     os.environ.setdefault(_HUGE_PAGES, "0")  # which NumPy looks at when it is loaded
     from belated.service import Limits, Server, Settings
-    from belated.service.wire import allow_connections
+    from belated.service.run import allow_connections
 
     allow_connections()
     limits = Limits(rate=arguments.rate, models=arguments.models, open=arguments.open)
@@ -115,7 +115,7 @@ def _tell(server: Server) -> None:
 
 
 def _add_token(arguments: argparse.Namespace) -> None:
-    from belated.service.tokens import add
+    from belated.service.auth import add
 
     name, _, scopes = arguments.add_token.partition(":")
     if arguments.tokens is None or not scopes:

@@ -5,7 +5,7 @@ from belated.core.component cimport Component
 from belated.core.numerics cimport bits_of, copy, dot, exp, floats_at, largest_entry, ln, norm, part
 from belated.core.numerics cimport squared_distance
 from belated.core.rates cimport Rate
-from belated.core.sets cimport Chart, Domain
+from belated.core.sets cimport Domain
 from belated.core.tickets cimport Tickets
 
 @cython.final
@@ -55,7 +55,7 @@ cdef class EntropyOMD(Base):
     cdef void raise_to_floor(self) noexcept nogil
 
 cdef class Leader(Base):
-    cdef Past past
+    cdef readonly Past past
     cdef object spare
     cdef cython.p_double apart, slope
     cdef public double learning, drift, unsure, way

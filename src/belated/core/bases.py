@@ -64,6 +64,7 @@ class Base(Component):
     """
 
     FIELDS = {"point": VECTOR, "inner": VECTOR}
+    PARTS: tuple = ("rate", "sums")
 
     def __init__(self, first, domain, rate, tickets, sums, curvature=0.0):
         self.dim = len(first)
@@ -73,9 +74,6 @@ class Base(Component):
         self.inner, self.work_array = np.zeros(self.dim), np.zeros(self.dim)
         self.z, self.p = floats_at(self.point), floats_at(self.inner)
         self.work = floats_at(self.work_array)
-
-    def parts(self):
-        return {"rate": self.rate, "sums": self.sums}
 
     def verify(self, state):
         demand(self.domain.contains(state["point"]), "a point outside of the set")
@@ -291,6 +289,7 @@ class Leader(Base):
         **dict.fromkeys(("learning", "drift", "unsure"), ANY),
         "way": NOT_NEGATIVE,
     }
+    PARTS = ("rate", "sums", "past")
 
     def __init__(self, reach: int, first, *arguments):
         Base.__init__(self, first, *arguments)
@@ -299,9 +298,6 @@ class Leader(Base):
         self.spare = np.zeros((2, self.dim))
         self.apart, self.slope = floats_at(self.spare[0]), floats_at(self.spare[1])
         self.learning = self.drift = self.unsure = self.way = 0.0
-
-    def parts(self):
-        return {**Base.parts(self), "past": self.past}
 
     def verify(self, state):
         Base.verify(self, state)
@@ -372,13 +368,11 @@ class Member(Component):
     """
 
     FIELDS = {"way": NOT_NEGATIVE}
+    PARTS = ("base",)
 
     def __init__(self, base: Base, number: int, following):
         self.base, self.number, self.following = base, number, following
         self.is_last, self.way = following is None, 0.0
-
-    def parts(self):
-        return {"base": self.base}
 
     def choose_rates(self, norm, weights, mean):
         """Let everyone choose a step; add their mean under the weights to ``mean``."""

@@ -19,7 +19,7 @@ cdef class Expiry(Component):
     cdef readonly long long least
     cdef public long long limit
     cdef readonly object came
-    cdef double* count
+    cdef cython.p_double count
     cdef void record(self, long long age) noexcept nogil
     cdef void review(self, long long rounds) noexcept nogil
 
@@ -27,7 +27,7 @@ cdef class Expiry(Component):
 cdef class PendingPositives(Component):
     cdef public long long next_update
     cdef readonly object corrections
-    cdef double* corrected
+    cdef cython.p_double corrected
     cdef void record(self, long long age, bint is_taken_back) noexcept nogil
     cdef double update(self, long long rounds, long long open) noexcept nogil
 
@@ -40,9 +40,7 @@ cdef class Censoring(Component):
     cdef public double offset, shrinkage, earlier_yes
     cdef readonly object counts, yes
     cdef object work
-    cdef double* labelled
-    cdef double* positive
-    cdef double* pending_by_age
+    cdef cython.p_double labelled, positive, pending_by_age
     # Estimates of the latest update.
     cdef double rounds, labels, all_yes, tail, mean, stopped, pairs, late, late_yes, earlier_pending
     cdef double corrected(self, double p) noexcept nogil

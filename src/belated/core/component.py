@@ -41,18 +41,19 @@ def demand(holds, why):
 class Component:
     """A part of a model.
 
-    ``FIELDS`` names what changes while a model lives; ``parts`` are components inside, whose fields
-    get the name of the part and a dot in front. Everything else is given by the spec.
+    ``FIELDS`` names what changes while a model lives, and ``PARTS`` the components inside, whose
+    fields get the name of the part and a dot in front. Everything else is given by the spec.
 
     Restored state is checked twice: ``check`` is the schema (names, types, shapes and ranges), and
     ``verify`` the rules between fields.
     """
 
     FIELDS: dict = {}
+    PARTS: tuple = ()
 
     def parts(self):
-        """Return the components inside, by name."""
-        return {}
+        """Return the components inside that there are, by name."""
+        return {name: part for name in self.PARTS if (part := getattr(self, name)) is not None}
 
     def components(self):
         """Return the names of the classes of this component and those inside."""

@@ -1,5 +1,5 @@
 cimport cython
-from libc.math cimport NAN, fabs, isnan, sqrt
+from libc.math cimport fabs, isnan, sqrt
 
 from belated.core.component cimport Component
 from belated.core.experts cimport HUGE_VALUE
@@ -8,15 +8,14 @@ from belated.core.linear cimport Linear, LinearModel
 from belated.core.label_losses cimport EXPERTS
 from belated.core.numerics cimport floats_at, ints_at, part, philox
 from belated.core.online cimport Online
-from belated.core.tickets cimport BAD, CLOSED, FULL, TOO_LARGE, USED, Keys
+from belated.core.tickets cimport BAD, CLOSED, TOO_LARGE, USED, Keys
 
 cdef long long combine_coordinates(unsigned long long first, unsigned long long second, unsigned long long salt, unsigned long long mask) noexcept nogil
 
 cdef class Offer:
     cdef readonly Py_ssize_t count
     cdef readonly object names, arrays
-    cdef double* scores
-    cdef double* chances
+    cdef cython.p_double scores, chances
     cdef double spread
     cdef Py_ssize_t room
 
@@ -33,24 +32,17 @@ cdef class Rule(Component):
     cdef double share(self, double gap, double count, double rounds) noexcept
     cdef int weigh(self, Offer offer, long long rounds, long long ticket) except -1
 
-cdef class GapWeighted(Rule):
-    pass
-
-cdef class Uniform(Rule):
-    pass
-
-cdef class Greedy(Rule):
-    pass
+cdef class GapWeighted(Rule): pass
+cdef class Uniform(Rule): pass
+cdef class Greedy(Rule): pass
 
 cdef class Menu:
     cdef readonly tuple names
     cdef readonly Py_ssize_t count, width
     cdef readonly bint are_alike
     cdef readonly object arrays
-    cdef long long* heads
-    cdef long long* bounds
-    cdef long long* indices
-    cdef double* values
+    cdef cython.p_longlong heads, bounds, indices
+    cdef cython.p_double values
 
 cdef class Encoder:
     cdef readonly Hasher of_context, of_actions
@@ -61,9 +53,8 @@ cdef class Encoder:
     cdef tuple names
     cdef object name_heads, row_arrays, flag_array
     cdef Py_ssize_t given, bands, room, flag_room
-    cdef long long* crossed
-    cdef long long* indices
-    cdef double* values
+    cdef cython.p_longlong crossed, indices
+    cdef cython.p_double values
 
     cdef int make_room(self, Py_ssize_t room) except -1
     cdef int read_context(self, object features) except -1
@@ -79,9 +70,7 @@ cdef class Scorer:
     cdef Linear linear
     cdef Py_ssize_t room
     cdef object arrays
-    cdef double* values
-    cdef double* x
-    cdef double* sums
+    cdef cython.p_double values, x, sums
 
     cdef void add(self, long long place, Py_ssize_t first, Py_ssize_t count) noexcept
     cdef void add_to_all(self, long long place, double value, Py_ssize_t count) noexcept
@@ -122,7 +111,7 @@ cdef class Chooser(Online):
     cdef public object _mode
     cdef Rule _rule
     cdef Linear _linear
-    cdef Encoder _encoder
+    cdef readonly Encoder _encoder
     cdef Scorer _scorer
     cdef Offer _offer
     cdef Menu _fixed
@@ -133,7 +122,8 @@ cdef class Chooser(Online):
     cdef Py_ssize_t _draw(self, object context, Menu menu, object given, bint is_certain) except -1
     cdef Py_ssize_t _usual(self, Menu menu, object baseline) except -2
     cdef long long _issue(self, long long* indices, double* values, Py_ssize_t count, double now, double span, long long kind) except -100
-    cdef int _count(self, Py_ssize_t usual, Py_ssize_t best, object most) except -1
+    cdef int _count(self, Py_ssize_t usual, Py_ssize_t best) except -1
     cdef OpenChoice _found(self, long long number, str who)
+    cdef OpenChoice _heard(self, long long number, str who)
 
 cdef Py_ssize_t place_of(Menu menu, object action, str what) except -1

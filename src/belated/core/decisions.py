@@ -36,7 +36,9 @@ from belated.errors import (
     SpecError,
     UnknownTicket,
 )
-from belated.tables import fields_html
+from belated.frames import row_of
+from belated.scalars import plain
+from belated.tables import shown_as_columns, shown_as_table
 
 if not cython.compiled:
     from math import fabs, isnan, sqrt
@@ -47,7 +49,7 @@ if not cython.compiled:
     from belated.core.linear import Linear
     from belated.core.numerics import floats_at, ints_at, part, philox
     from belated.core.online import Online
-    from belated.core.tickets import BAD, CLOSED, FULL, TOO_LARGE, USED, Keys
+    from belated.core.tickets import BAD, CLOSED, TOO_LARGE, USED, Keys
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -78,9 +80,9 @@ class Offer:
         """Take the names of the actions, and make room for them."""
         count = len(names)
         if count > self.room:
-            self.room = 2 * count
-            self.arrays = np.zeros((2, self.room))
+            self.arrays = np.zeros((2, 2 * count))
             self.scores, self.chances = floats_at(self.arrays[0]), floats_at(self.arrays[1])
+            self.room = 2 * count
         self.names, self.count = names, count
 
     def take(self, chances):
@@ -299,15 +301,14 @@ class Encoder:
         self.given = 0
         given = self.of_context.fill(features)
         if given > self.flag_room:
-            self.flag_room = 2 * given
-            self.flag_array = np.zeros(self.flag_room, dtype=np.int64)
-            self.crossed = ints_at(self.flag_array)
+            self.flag_array = np.zeros(2 * given, dtype=np.int64)
+            self.crossed, self.flag_room = ints_at(self.flag_array), 2 * given
         for i in range(given):
             self.crossed[i] = self.crosses_all
         if self.wanted is not None:
             i = 0
             for name, value in features.items():
-                if value is not None and i < given:
+                if i < given and plain(value) is not None:
                     self.crossed[i] = name in self.wanted
                     i += 1
         self.bands = 1
@@ -450,10 +451,9 @@ class Scorer:
         """Write the predicted rewards of actions whose numbers can be used."""
         encoder, linear, count = self.encoder, self.linear, menu.count
         if count > self.room:
-            self.room = 2 * count
-            self.arrays = np.zeros((2 + EXPERTS, self.room))
+            self.arrays = np.zeros((2 + EXPERTS, 2 * count))
             self.values, self.x = floats_at(self.arrays[0]), floats_at(self.arrays[1])
-            self.sums = floats_at(self.arrays[2:])
+            self.sums, self.room = floats_at(self.arrays[2:]), 2 * count
         for i in range(EXPERTS * count):
             self.sums[i] = linear.labels.base
         for i in range(encoder.given):
@@ -557,7 +557,7 @@ class Choices(Component):
         choice = self.open.get(ticket)
         if choice is None:
             return False
-        return choice.row is not None or self.linear.is_waiting(choice.model_ticket)
+        return choice.row is not None or self.linear.is_open(choice.model_ticket)
 
     def withdraw(self, ticket):
         """Forget a choice that was not shown."""
@@ -649,10 +649,8 @@ class Choices(Component):
     def restore(self, state):
         """Take counts and choices."""
         Component.restore(self, state)
-        names, bounds = (
-            state["actions"],
-            iter(zip(state["bounds"], state["bounds"][1:], strict=False)),
-        )
+        names = state["actions"]
+        bounds = iter(zip(state["bounds"], state["bounds"][1:], strict=False))
         counts = zip(*(state[name].tolist() for name in self.OF_ACTION), strict=True)
         self.actions = {n: ActionCounts(*each) for n, each in zip(names, counts, strict=False)}
         self.open, self.hidden = {}, {}
@@ -708,6 +706,7 @@ class Choices(Component):
 # --- Public methods ------------------------------------------------------------------------------
 
 
+@shown_as_table
 class Choice(NamedTuple):
     """What ``choose`` returns."""
 
@@ -717,11 +716,8 @@ class Choice(NamedTuple):
     probability: float
     """With which the action was chosen; keep it with your log, for ``bl.evaluate``."""
 
-    def _repr_html_(self) -> str:
-        """Return a table for notebooks."""
-        return fields_html(self)
 
-
+@shown_as_table
 class Option(NamedTuple):
     """An action as ``peek`` sees it."""
 
@@ -730,15 +726,12 @@ class Option(NamedTuple):
     value: float
     """The reward that is predicted."""
 
-    def _repr_html_(self) -> str:
-        """Return a table for notebooks."""
-        return fields_html(self)
-
 
 _new_tuple = tuple.__new__  # a named tuple made from a tuple takes half the time
 _Choice = Choice
 
 
+@shown_as_columns
 class Picks(NamedTuple):
     """What ``choose_many`` returns."""
 
@@ -750,7 +743,7 @@ class Picks(NamedTuple):
 class Chooser(Online):
     """The events of a chooser; ``belated.models.chooser`` adds settings, reports and snapshots.
 
-    It has the errors ``_bad_reward(who, given)`` and ``_bad_features(context, actions)``.
+    The subclass has the errors ``_bad_reward(who, given)`` and ``_bad_features(context, actions)``.
     """
 
     # The guard is that of the model: calls on either are refused while it is down.
@@ -829,12 +822,17 @@ class Chooser(Online):
                 self._encoder.read_context(context)
                 if not self._encoder.fits(menu):
                     raise self._bad_features(context, actions)
-            except BadFeatures as error:
+                self._times.issued(times[place], deadline, "choose")
+            except BelatedError as error:
                 raise named_error(error, "choose", f"choose_many: row {place}") from None
-        return [
-            self._choose_alone(context, actions, key, time, deadline, None, True, None)
-            for context, key, time in zip(rows, names, times, strict=True)
-        ]
+        return self._all_or_none(
+            len(rows),
+            lambda i: self._choose_alone(
+                rows[i], actions, names[i], times[i], deadline, None, True, None
+            ),
+            "choose",
+            lambda i: f"choose_many: row {i}",
+        )
 
     def _choose(self, context, actions, key, at, deadline, baseline, shown, played):
         """Choose; an action that was ``played`` with a probability stands for the own pick."""
@@ -848,6 +846,7 @@ class Chooser(Online):
             guard.is_ready = True
 
     def _choose_alone(self, context, actions, key, at, deadline, baseline, shown, played):
+        context = row_of(context, "choose")
         now, span, kind = math.nan, math.nan, 0
         if key is not None:
             key = self._keys.check(key)
@@ -868,7 +867,6 @@ class Chooser(Online):
         elif self._mode == "apprentice":
             place, probability = usual, 1.0
         ticket, action = self._choices.rounds, menu.names[place]
-        most = self._model.settings.max_open  # by Python code, so before anything changes
         made = _new_tuple(_Choice, (ticket, action, probability))
         choice = OpenChoice(action, probability)
         length = self._encoder.write_row(menu, place)
@@ -883,7 +881,7 @@ class Chooser(Online):
         self._choices.open[ticket] = choice
         if key is not None:
             self._keys.assign(key, ticket)
-        self._count(usual, best, most)
+        self._count(usual, best)
         return made
 
     def _menu(self, actions):
@@ -928,14 +926,10 @@ class Chooser(Online):
     def _issue(self, indices, values, count, now, span, kind):
         """Return a ticket of the model for a row, whose numbers can be used."""
         ticket = self._linear.predict(indices, values, count, now, span)
-        while ticket == FULL:
-            self._linear.grow(count)
-            ticket = self._linear.predict(indices, values, count, now, span)
-        if kind > 0:
-            self._linear.note_time(kind)
+        self._linear.note_time(kind)
         return ticket
 
-    def _count(self, usual, best, most):
+    def _count(self, usual, best):
         """Count a choice; the oldest that were not shown are withdrawn where there are too many."""
         offer, choices = self._offer, self._choices
         choices.rounds += 1
@@ -952,15 +946,29 @@ class Chooser(Online):
 
     def peek(self, context=None, actions=None):
         """Return what ``choose`` would draw from, the best first, without a ticket or a change."""
-        return self._alone("peek", lambda: self._options(context, actions))
+        return self._alone("peek", lambda: self._options(row_of(context, "peek"), actions))
 
     def peek_many(self, contexts, actions=None):
         """Return what ``peek`` does for each of many contexts."""
-        return self._alone("peek_many", lambda: [self._options(each, actions) for each in contexts])
+        return self._alone("peek_many", lambda: self._many_options(contexts, actions))
+
+    def _many_options(self, contexts, actions):
+        rows, _, _ = self._rows_given("peek_many", contexts, None, None, None)
+        found = []
+        for place, context in enumerate(rows):
+            try:
+                found.append(self._options(context, actions))
+            except BelatedError as error:
+                raise named_error(error, "peek", f"peek_many: row {place}") from None
+        return found
 
     def _options(self, context, actions):
-        menu, offer = self._menu(actions), self._offer
-        self._draw(context, menu, actions, False)
+        offer = self._offer
+        try:
+            menu = self._menu(actions)
+            self._draw(context, menu, actions, False)
+        except BelatedError as error:
+            raise named_error(error, "choose", "peek") from None
         options = [
             Option(menu.names[a], offer.chances[a], offer.scores[a]) for a in range(menu.count)
         ]
@@ -988,13 +996,11 @@ class Chooser(Online):
     # --- Rewards ---------------------------------------------------------------------------------
 
     def _learn(self, who, number, answer, at, weight, is_final):
-        choice = self._found(number, who)
-        if choice.row is not None:
-            raise self._not_shown(who, number)
+        choice = self._heard(number, who)
         reward: cython.double = number_of(answer, who, "reward")
         times: cython.double = 1.0 if weight is None else number_of(weight, who, "weight")
         now: cython.double = math.nan if at is None else self._times.of_answer(at, who)
-        status = self._model._answer(choice.model_ticket, reward, times, now, is_final)
+        status = self._linear.observe(choice.model_ticket, reward, times, now, is_final)
         if status < 0:
             raise self._reason(status, number, answer, weight, who)
         if is_final:
@@ -1016,9 +1022,7 @@ class Chooser(Online):
 
     def _check_answer(self, number, answer, weight, is_repeated):
         """Raise what ``observe`` would; nothing changes."""
-        choice = self._found(number, "observe")
-        if choice.row is not None:
-            raise self._not_shown("observe", number)
+        choice = self._heard(number, "observe")
         reward = number_of(answer, "observe", "reward")
         times = 1.0 if weight is None else number_of(weight, "observe", "weight")
         given = np.array([choice.model_ticket]), np.array([reward]), np.array([times])
@@ -1027,10 +1031,18 @@ class Chooser(Online):
             raise self._reason(status, number, answer, weight, "observe")
 
     def _saved(self):
-        """Return nothing: many answers are checked before the first is used."""
+        """Return what ``_undo`` takes back: all if a rule of a user may raise, else nothing.
+
+        Many choices and answers are checked before the first, so that nothing else is refused.
+        """
+        return (Online._saved(self), self._linear.state()) if self._rule.is_custom else None
 
     def _undo(self, saved):
-        """Do nothing."""
+        """Take back the events since ``_saved``, if anything was saved."""
+        if saved is not None:
+            own, model = saved
+            self._linear.restore(model)
+            Online._undo(self, own)
 
     def _answer_so_far(self, number):
         choice = self._found(number, "add")
@@ -1073,11 +1085,15 @@ class Chooser(Online):
             raise self._closed(number, who)
         raise UnknownTicket(f"{who}: ticket {number} was never handed out; nothing has changed")
 
-    def _not_shown(self, who, number):
-        return BadFeedback(
-            f"{who}: ticket {number} was not shown, so nothing can be heard of it; nothing has "
-            f"changed: say shown({number}) first"
-        )
+    def _heard(self, number, who):
+        """Return a choice that waits and was shown."""
+        choice = self._found(number, who)
+        if choice.row is not None:
+            raise BadFeedback(
+                f"{who}: ticket {number} was not shown, so nothing can be heard of it; nothing has "
+                f"changed: say shown({number}) first"
+            )
+        return choice
 
     def _reason(self, status, number, answer, weight, who):
         """Return the error for a reward that is refused."""

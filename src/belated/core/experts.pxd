@@ -77,9 +77,7 @@ cdef void reset(Coordinate* cell) noexcept nogil
 @cython.final
 cdef class Mixture(Component):
     cdef public object shares, regrets, squares
-    cdef double* share
-    cdef double* regret
-    cdef double* square
+    cdef cython.p_double share, regret, square
     cdef public double largest
     cdef public long long charged_from
     cdef void mix(self, Row* row, double floor, double ceiling) noexcept nogil
@@ -102,13 +100,13 @@ cdef class Experts(Component):
     cdef Coordinate* saved_cells
     cdef Entry* entries
     cdef Entry* saved_at
-    cdef double* rates
+    cdef cython.p_double rates
     cdef Row* peeked
 
     # Room
     cdef int reserve(self, Py_ssize_t width, Py_ssize_t pool, Py_ssize_t saved) except -1
     cdef bint has_room(self, Py_ssize_t count) noexcept nogil
-    cdef int grow(self, Py_ssize_t count) except -1
+    cdef int grow(self, Py_ssize_t count) except -1 with gil
     cdef void begin_compaction(self) noexcept nogil
     cdef void move_row(self, Row* row) noexcept nogil
 

@@ -249,7 +249,7 @@ class Experts(Component):
     pool of entries, ``tail`` of them in use, ``live`` of them of open tickets.
     """
 
-    FIELDS = {}
+    PARTS = ("mixture",)
 
     def __init__(self, loss, labels, coordinates, has_intercept=True, l1=0.0, l2=0.0):
         self.loss, self.labels, self.mixture = loss, labels, Mixture()
@@ -263,9 +263,6 @@ class Experts(Component):
         self.record = np.zeros(ROW_FLOATS)  # of the row that ``peek`` makes
         self.peeked = row_at(floats_at(self.record))
         self.reserve(64, 256, 64)
-
-    def parts(self):
-        return {"mixture": self.mixture}
 
     def clear_table(self):
         """Take a table of zeros, of which no page is in memory before it is written to."""

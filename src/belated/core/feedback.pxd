@@ -1,3 +1,4 @@
+cimport cython
 from libc.math cimport fabs, sqrt
 
 from belated.core.component cimport Component
@@ -13,7 +14,7 @@ cdef class Feedback(Component):
     cdef readonly double most_norm
     cdef readonly bint explores
     cdef readonly object work_array
-    cdef double* work
+    cdef cython.p_double work
     cdef void open(self, long long entry) noexcept nogil
     cdef int play(self, long long ticket, double* z, double* x) except -1 nogil
     cdef double* cost(self, long long entry, double* answer) except NULL nogil
@@ -26,7 +27,7 @@ cdef class Exploring(Feedback):
     cdef unsigned long long seed
     cdef Smoothing smoothing
     cdef object point_array
-    cdef double* point
+    cdef cython.p_double point
     cdef int explore(self, long long ticket, double sign, double* z, double* x) except -1 nogil
     cdef double* along(self, long long entry, double value) except NULL nogil
 

@@ -1,3 +1,4 @@
+cimport cython
 cdef extern from "Python.h":
     bint PyUnicode_IS_ASCII(object text)
     unsigned char* PyUnicode_1BYTE_DATA(object text)
@@ -26,17 +27,25 @@ cdef class Hasher:
     cdef readonly tuple interactions
     cdef readonly object columns, indices, values
     cdef readonly list cached
+    cdef readonly dict seen
+    cdef readonly object first_and_last
+    cdef object number_array
+    cdef long long* first_at
+    cdef long long* last_at
+    cdef long long* number_at
+    cdef public long long rows_read
+    cdef readonly Py_ssize_t width
     cdef readonly dict names
     cdef unsigned long long mask
     cdef object cached_array, known_array
     cdef unsigned char* known_at
-    cdef long long* cached_at
-    cdef long long* index_at
-    cdef double* value_at
+    cdef cython.p_longlong cached_at, index_at
+    cdef cython.p_double value_at
     cdef Py_ssize_t room
 
     cdef int make_room(self, Py_ssize_t room) except -1
     cdef Py_ssize_t fill(self, object features) except -1
     cdef object remember(self, long long index, str text)
     cdef long long look_up(self, object name, Py_ssize_t place) except -1
+    cdef long long number_of(self, object name) except -1
     cdef Py_ssize_t write_interaction(self, tuple group, dict features, Py_ssize_t count) except -1

@@ -14,6 +14,7 @@ import numpy as np
 
 from belated.arrays import Floats, Ints
 from belated.errors import BadFeatures
+from belated.limits import MOST_COLUMNS
 from belated.scalars import plain
 
 if cython.compiled:
@@ -50,7 +51,6 @@ def rotate(x, k):
 def read(data, i, size):
     """Return the number in ``size`` bytes, the least one first."""
     x: cython.ulonglong = 0
-    k: cython.Py_ssize_t
     for k in range(size - 1, -1, -1):
         x = x << 8 | data[i + k]
     return x
@@ -66,7 +66,6 @@ def hash_bytes(data, n):
     x: cython.ulonglong = P5
     lanes: cython.ulonglong[4]
     i: cython.Py_ssize_t = 0
-    k: cython.Py_ssize_t
     if n >= 32:
         lanes = [P1 + P2 & M64, P2, 0, M64 - P1 + 1]
         while i + 32 <= n:
@@ -151,12 +150,21 @@ class Hasher:
     bound, and is no part of a snapshot. With ``columns``, rows are cells of a log, which become
     features first. ``names`` has the text that was hashed first to each coordinate, for a bounded
     number of them; it is no part of a snapshot either.
+
+    ``seen`` numbers the names, and ``first_and_last`` has for each its first row and the
+    last one before it left the cache. ``rows_read`` counts rows, ``width`` names in the last one.
     """
 
     def __init__(self, bits: object, interactions: object, columns: object):
         self.bits, self.mask, self.columns = bits, (1 << bits) - 1, columns
         self.interactions = tuple(interactions)
-        self.cached = []
+        self.cached, self.seen = [], {}
+        self.rows_read = self.width = 0
+        self.first_and_last = np.zeros((2, MOST_COLUMNS + 1), dtype=np.int64)
+        self.first_at = ints_at(self.first_and_last[0])
+        self.last_at = ints_at(self.first_and_last[1])
+        self.number_array = np.zeros(MOST_CACHED, dtype=np.int64)  # of the cached names
+        self.number_at = ints_at(self.number_array)
         self.cached_array = np.zeros(MOST_CACHED, dtype=np.int64)
         self.cached_at = ints_at(self.cached_array)
         self.names = {}
@@ -252,6 +260,11 @@ class Hasher:
             count += 1
         for group in self.interactions:
             count += self.write_interaction(group, row, count)
+        if size < self.width:
+            for place in range(size, min(self.width, len(cached))):
+                self.last_at[self.number_at[place]] = self.rows_read - 1
+        self.width = size
+        self.rows_read += 1
         return count
 
     def look_up(self, name, place):
@@ -264,9 +277,23 @@ class Hasher:
             if place == len(self.cached):
                 self.cached.append(text)
             else:
+                if place < self.width:
+                    self.last_at[self.number_at[place]] = self.rows_read - 1
                 self.cached[place] = text
             self.cached_at[place] = index
+            self.number_at[place] = self.number_of(text)
         return index
+
+    def number_of(self, name):
+        """Return the number of a name; all beyond the most that are told apart share one."""
+        number = self.seen.get(name, -1)
+        if number < 0:
+            number = len(self.seen)
+            if number >= MOST_COLUMNS:
+                return MOST_COLUMNS
+            self.seen[name] = number
+            self.first_at[number] = self.rows_read
+        return number
 
     def write_interaction(self, group, features, count):
         """Write an interaction where all of its parts are there; return how many entries it has."""

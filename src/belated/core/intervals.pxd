@@ -13,8 +13,8 @@ cdef class Threshold(Component):
     cdef public long long arrived, missed, unbounded, most_open
     cdef public double total, largest, top
     cdef readonly object floors, sizes
-    cdef double* floor
-    cdef long long* of_size
+    cdef cython.p_double floor
+    cdef cython.p_longlong of_size
 
     cdef double step_size(self) noexcept
     cdef double clipped(self, double forecast) noexcept

@@ -16,7 +16,7 @@ import numpy as np
 from belated.core.component import COUNT, LARGE_VECTOR, columns_of, demand, take_columns
 from belated.core.component import Range as Allowed
 from belated.core.online import number_of
-from belated.tables import fields_html
+from belated.tables import shown_as_columns, shown_as_table
 
 if not cython.compiled:
     from math import fabs, frexp, ldexp
@@ -253,6 +253,7 @@ class Coverage(Component):
         **dict.fromkeys(("rounds", "late", "tidy_at"), COUNT),
         "widths": NOT_NEGATIVE,
     }
+    PARTS = ("threshold",)
     COLUMNS = {
         **dict.fromkeys(("tickets", "score_tickets"), np.int64),
         **dict.fromkeys(("values", "thresholds"), np.float64),
@@ -263,9 +264,6 @@ class Coverage(Component):
         self.issued, self.tidy_at = {}, FEW
         self.rounds = self.late = 0
         self.widths = 0.0
-
-    def parts(self):
-        return {"threshold": self.threshold}
 
     def low(self, value, threshold):
         """Return the lower end of an interval; below the least of all labels there is none."""
@@ -319,6 +317,7 @@ class Coverage(Component):
 # --- Public methods ------------------------------------------------------------------------------
 
 
+@shown_as_table
 class Interval(NamedTuple):
     """What ``predict`` returns."""
 
@@ -333,11 +332,8 @@ class Interval(NamedTuple):
     Before the first label nothing is known of that, and they are infinite.
     """
 
-    def _repr_html_(self) -> str:
-        """Return a table for notebooks."""
-        return fields_html(self)
 
-
+@shown_as_table
 class Range(NamedTuple):
     """What ``peek`` returns: an interval without a ticket."""
 
@@ -345,11 +341,8 @@ class Range(NamedTuple):
     low: float
     high: float
 
-    def _repr_html_(self) -> str:
-        """Return a table for notebooks."""
-        return fields_html(self)
 
-
+@shown_as_columns
 class Bands(NamedTuple):
     """What ``predict_many`` returns."""
 
@@ -359,6 +352,7 @@ class Bands(NamedTuple):
     highs: NDArray[np.float64]
 
 
+@shown_as_columns
 class Ranges(NamedTuple):
     """What ``peek_many`` and ``replay`` return: intervals without tickets."""
 
@@ -391,7 +385,9 @@ class Intervals(Online):
             key = self._keys.check(key)
         if at is not None or deadline is not None or model._linear.has_deadlines:
             now, span, kind = self._times.issued(at, deadline, who)
+        kind_of_row = model._kind_of(row, who)
         made = self._issue(who, row, now, span)
+        model._kind_of_rows |= kind_of_row
         model._linear.note_time(kind)
         if key is not None:
             self._keys.assign(key, made[0])
@@ -401,13 +397,11 @@ class Intervals(Online):
         """Open a ticket of both models, and return its interval."""
         model, scores, coverage = self._model, self._score_model, self._coverage
         count = model._read_row(row)
-        scores._indices, scores._values = model._indices, model._values
-        if not scores._linear.has_room(count):  # so that only the first can be refused
-            scores._linear.grow(count)
-        ticket = model._issue(count, now, span)
+        scores._linear.make_room(count)  # so that only the first can be refused
+        ticket = model._linear.predict(model._indices, model._values, count, now, span)
         if ticket < 0:
             raise model._refused_row(row, count, who)
-        score_ticket = scores._issue(count, NAN, NAN)
+        score_ticket = scores._linear.predict(model._indices, model._values, count, NAN, NAN)
         value, threshold = model._linear.value, coverage.threshold.issue(scores._linear.value)
         coverage.issued[ticket] = Issued(score_ticket, value, threshold)
         coverage.rounds += 1
@@ -428,12 +422,17 @@ class Intervals(Online):
 
     def _close_score(self, issued: Issued):
         """Close the ticket of a score, if it is still open."""
-        if self._score_model._linear.is_waiting(issued.score_ticket):
+        if self._score_model._linear.is_open(issued.score_ticket):
             self._score_model._linear.cancel(issued.score_ticket)
 
     def _peeked(self, row, who):
-        value, coverage = self._model._peeked(row, who), self._coverage
-        threshold = coverage.threshold.peek(self._score_model._peeked(row, who))
+        self._model._kind_of(row, who)
+        return self._range_of(row, who)
+
+    def _range_of(self, row, who):
+        """Return the interval for a row of a kind that was checked."""
+        value, coverage = self._model._value_of(row, who), self._coverage
+        threshold = coverage.threshold.peek(self._score_model._value_of(row, who))
         return Range(value, *coverage.ends(value, threshold))
 
     def _learn(self, who, number, answer, at, weight, is_final):
@@ -456,7 +455,7 @@ class Intervals(Online):
         if issued is None:  # it is of a prediction that the model made before
             return 0
         score = min(fabs(y - issued.value), HUGE_LABEL)
-        self._score_model._answer(issued.score_ticket, score, 1.0, NAN, True)
+        self._score_model._linear.observe(issued.score_ticket, score, 1.0, NAN, True)
         coverage.judge(issued, y, self._model._linear.is_late)
         del coverage.issued[number]
         return 0
@@ -484,9 +483,9 @@ class Intervals(Online):
             now = times[i] if len(times) > 1 else times[0]
             made = self._issue_row("predict_many", sparse, i, now, span)
             self._model._linear.note_time(kind)
-            found[:, i] = made[1:]
             if names is not None and names[i] is not None:
                 self._keys.assign(names[i], made[0])
+            found[:, i] = made[1:]  # by Python code, which signals may interrupt
         return Bands(np.arange(begin, begin + found.shape[1]), *found)
 
     def _issue_row(self, who, sparse, i, now, span):
@@ -500,7 +499,7 @@ class Intervals(Online):
         found = np.empty((3, len(bounds) - 1))
         for i in range(len(bounds) - 1):
             part = slice(bounds[i], bounds[i + 1])
-            found[:, i] = self._peeked((indices[part], values[part]), "peek_many")
+            found[:, i] = self._range_of((indices[part], values[part]), "peek_many")
         return Ranges(*found)
 
     def _observed(self, tickets, answers, weights, at):
@@ -510,7 +509,7 @@ class Intervals(Online):
         for i in range(len(labels)):
             now = times[i] if len(times) > 1 else times[0]
             number, y = heard.tickets[i], labels[i]
-            used[i] = model._answer(number, y, factors[i], now, True) == USED
+            used[i] = model._linear.observe(number, y, factors[i], now, True) == USED
             self._judge(number, y)
         for name in heard.names or ():
             self._keys.remove(name)
@@ -532,7 +531,7 @@ class Intervals(Online):
                     found[:, row] = self._issue_row("replay", sparse, row, now, span)[1:]
                 else:
                     row = ~event - first
-                    status = model._answer(~event, labels[row], factors[row], now, True)
+                    status = model._linear.observe(~event, labels[row], factors[row], now, True)
                     if status >= 0:  # else its ticket was closed by its deadline
                         self._judge(~event, labels[row])
         finally:

@@ -5,7 +5,7 @@ from belated.core.component cimport Component
 from belated.core.numerics cimport LAST, copy, floats_at, ints_at, ln, new_floats, part
 from belated.core.cost_models cimport GRID, Basis, CostModels, Sampler
 from belated.core.online cimport Guard, Online
-from belated.core.tickets cimport BAD, CLOSED, DROPPED, FULL, OUT_OF_ORDER, USED, Keys, Tickets
+from belated.core.tickets cimport BAD, CLOSED, DROPPED, OUT_OF_ORDER, USED, Keys, Tickets
 
 cdef int KNOWN, COST, LEARNED, PLACE_AT, TICKET, REPLACES, FINAL, WAITING_PLACE_AT
 cdef int LEARNER, START, EXCLUDED
@@ -63,7 +63,7 @@ cdef class Tuner(Component):
     cdef public double now
     cdef object work
     cdef cython.p_double context, out
-    cdef long long predict(self, double* z, double at, long long kind, double* x) noexcept nogil
+    cdef long long predict(self, double* z, double at, long long kind, double* x) except -100 nogil
     cdef void play(self) noexcept nogil
     cdef long long correct_place(self, long long ticket, double* place, bint by_coin) noexcept nogil
     cdef long long observe(self, long long ticket, double cost, double at, bint is_final) noexcept nogil
@@ -76,5 +76,3 @@ cdef class Tuner(Component):
 cdef class Knobs(Online):
     cdef readonly Tuner _tuner
     cdef readonly double _sign
-
-    cdef long long _predict_into(self, double* z, double now, long long kind, double* x) except -1

@@ -20,7 +20,7 @@ from belated.core.component import ANY, COUNT, NOT_NEGATIVE, Range, demand
 from belated.core.cost_models import NUMBERS
 from belated.core.online import busy
 from belated.errors import AlreadyObserved, BadFeedback, UnknownTicket
-from belated.tables import fields_html
+from belated.tables import shown_as_columns, shown_as_table
 
 if not cython.compiled:
     from math import fabs, floor, sqrt
@@ -35,7 +35,6 @@ if not cython.compiled:
         BAD,
         CLOSED,
         DROPPED,
-        FULL,
         OUT_OF_ORDER,
         USED,
         Keys,
@@ -323,6 +322,7 @@ class Tuner(Component):
         "kind_of_times": Range(0, 3, int),
         "now": Range(-LAST, LAST),
     }
+    PARTS = ("tickets", "models", "sampler", "answers", "comparison", "history")
 
     def __init__(
         self, knobs, context, seed, hold, holdout, silence, deadline, start, steps, levels, limits
@@ -347,16 +347,12 @@ class Tuner(Component):
         self.out = floats_at(self.work)
         self.context = part(self.out, 2)
 
-    def parts(self):
-        names = ("tickets", "models", "sampler", "answers", "comparison", "history")
-        return {name: getattr(self, name) for name in names}
-
     # --- Plays -----------------------------------------------------------------------------------
 
     def predict(self, z, at, kind, x):
-        """Issue the next ticket in a context, write its play to x and return it, or FULL."""
+        """Issue the next ticket in a context, write its play to x and return it."""
         if not self.tickets.make_room():
-            return FULL
+            self.tickets.grow()
         self.begin_round(at, kind)
         for i in range(self.c):
             self.context[i] = floor((z[i] + 1.0) * GRID + 0.5) / GRID - 1.0
@@ -481,13 +477,10 @@ class Tuner(Component):
     # --- Deadlines -------------------------------------------------------------------------------
 
     def begin_round(self, at, kind):
-        """Let time pass until a play; without times, the number of rounds is the time.
-
-        The last 900 expired tickets are remembered, and 8 more for each open ticket.
-        """
+        """Let time pass until a play; without times, the number of rounds is the time."""
         is_counted: cython.bint = max(kind, self.kind_of_times) == 0
         self.pass_time(self.tickets.rounds if is_counted else at, kind)
-        self.tickets.forget_oldest(900 + 8 * (self.tickets.rounds - self.tickets.arrived))
+        self.tickets.forget_oldest()
 
     def pass_time(self, at, kind):
         """Let time pass until ``at``, of this kind (0: unknown), and close tickets that are due.
@@ -584,6 +577,7 @@ class Tuner(Component):
 # --- Public methods ------------------------------------------------------------------------------
 
 
+@shown_as_table
 class Proposal(NamedTuple):
     """What ``predict`` returns."""
 
@@ -592,11 +586,8 @@ class Proposal(NamedTuple):
     setting: dict[str, Any]
     """A value for every knob, by its name."""
 
-    def _repr_html_(self) -> str:
-        """Return a table for notebooks."""
-        return fields_html(self)
 
-
+@shown_as_table
 class Expected(NamedTuple):
     """What ``expect`` returns."""
 
@@ -605,11 +596,8 @@ class Expected(NamedTuple):
     uncertainty: float
     """Standard deviation of that mean, without the noise of a single cost."""
 
-    def _repr_html_(self) -> str:
-        """Return a table for notebooks."""
-        return fields_html(self)
 
-
+@shown_as_columns
 class Proposals(NamedTuple):
     """What ``predict_many`` returns."""
 
@@ -626,7 +614,7 @@ _NOTHING = np.empty(0)
 class Knobs(Online):
     """The events of knobs; ``belated.models.knobs`` adds settings, reports and snapshots.
 
-    It has ``_replay_arguments``.
+    The subclass has ``_replay_arguments``.
     """
 
     __slots__ = ("_sign", "_tuner")
@@ -651,21 +639,13 @@ class Knobs(Online):
             raise self._unsupported(who, "deadline")
         if key is not None:
             key = self._keys.check(key)
-        if row or self._tuner.c > 0 or at is not None or self._tuner.has_deadline:
-            features = self._settings.features(row)
+        if row is not None or self._tuner.c > 0 or at is not None or self._tuner.has_deadline:
+            features = self._settings.features(row, who)
             now, _, kind = self._times.issued(at, None, who)
-        ticket = self._predict_into(floats_at(features), now, kind, floats_at(x))
+        ticket = self._tuner.predict(floats_at(features), now, kind, floats_at(x))
         if key is not None:
             self._keys.assign(key, ticket)
         return _new_tuple(_Proposal, (ticket, self._settings.setting(x.tolist())))
-
-    def _predict_into(self, z, now, kind, x):
-        """Predict, and let the table grow where it is full."""
-        ticket = self._tuner.predict(z, now, kind, x)
-        while ticket == FULL:
-            self._tuner.tickets.grow()
-            ticket = self._tuner.predict(z, now, kind, x)
-        return ticket
 
     def _columns(self, tickets, values):
         return Proposals(tickets, values)
@@ -792,7 +772,6 @@ class Knobs(Online):
         known: cython.longlong = len(costs)
         x = new_floats(tuner.k)
         settings = []
-        i: cython.Py_ssize_t
         for i in range(count):
             event = log[i]
             ticket = event if event >= 0 else ~event
@@ -809,7 +788,7 @@ class Knobs(Online):
                 continue
             if event != tuner.tickets.rounds:
                 raise refusals.out_of_turn(tuner.tickets.rounds, event, f"replay: event {i}: ")
-            self._predict_into(part(rows, (ticket - start) * tuner.c), now, kind, floats_at(x))
+            tuner.predict(part(rows, (ticket - start) * tuner.c), now, kind, floats_at(x))
             settings.append(self._settings.setting(x.tolist()))
         return settings
 

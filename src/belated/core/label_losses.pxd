@@ -1,3 +1,4 @@
+cimport cython
 from libc.math cimport INFINITY, fabs, sqrt
 
 from belated.core.component cimport Component
@@ -28,29 +29,23 @@ cdef class LabelLoss:
     cdef double base(self, double mean, double total, double count) noexcept nogil
     cdef double ceiling(self, double high) noexcept nogil
 
-cdef class Squared(LabelLoss):
-    pass
+cdef class Squared(LabelLoss): pass
 
 cdef class Quantile(LabelLoss):
     cdef readonly double below, above
 
-cdef class Absolute(Quantile):
-    pass
+cdef class Absolute(Quantile): pass
 
 cdef class Huber(LabelLoss):
     cdef readonly double delta
 
-cdef class Hinge(LabelLoss):
-    pass
+cdef class Hinge(LabelLoss): pass
 
 cdef class Curved(LabelLoss):
     cdef double bend(self, double y, double g) noexcept nogil
 
-cdef class Logistic(Curved):
-    pass
-
-cdef class Poisson(Curved):
-    pass
+cdef class Logistic(Curved): pass
+cdef class Poisson(Curved): pass
 
 cdef class LabelStatistics(Component):
     cdef readonly LabelLoss loss
@@ -58,8 +53,7 @@ cdef class LabelStatistics(Component):
     cdef public double base, unit, floor, ceiling
     cdef public long long labels, clipped
     cdef public object first_labels, first_weights
-    cdef double* first_label
-    cdef double* first_weight
+    cdef cython.p_double first_label, first_weight
     cdef void add(self, double y, double weight) noexcept nogil
     cdef void replace(self, double old, double new) noexcept nogil
     cdef void rebase(self) noexcept nogil

@@ -2,17 +2,7 @@
 """Losses l(p, y) of linear models, and what the labels so far say about their scale.
 
 p is a prediction before the link, y a label, g = l'(p, y). A loss is one class; ``LabelStatistics``
-keeps what labels say. Sequence for one label y of weight h:
-
-* ``loss.is_label(y)``: whether it can be one.
-* ``Experts.check_first_labels(y, ticket)``, for the first label of a ticket.
-* ``learned = statistics.clip(y)``, or ``clip_again(y, own)`` for a ticket of which ``own`` was
-  learned before. These count labels that are clipped.
-* ``statistics.record_first(learned, h)``; h = 0 for a label that may change.
-* ``statistics.add(learned, h)`` or ``statistics.replace(old, learned)``. These set ``base``,
-  ``unit``, ``floor`` and ``ceiling`` of predictions.
-
-``pending_positives`` is set by the caller, and counts in the base from the next label on.
+keeps what labels say. ``Linear.apply`` has the calls for one label, in their order.
 """
 
 from __future__ import annotations
@@ -142,9 +132,7 @@ class LabelLoss:
         if values.shape != labels.shape:
             raise ValueError("losses: values and labels must have the same shape")
         found = np.empty(values.size)
-        v: cython.p_double = floats_at(values)
-        y: cython.p_double = floats_at(labels)
-        out: cython.p_double = floats_at(found)
+        v, y, out = floats_at(values), floats_at(labels), floats_at(found)
         i: cython.Py_ssize_t
         for i in range(values.size):
             out[i] = self.linked_value(v[i], y[i])
@@ -372,7 +360,8 @@ class LabelStatistics(Component):
 
     ``count`` is N, each label as often as it counts, ``mean`` and ``sum`` are of those, ``spread``
     = N S^2 is the sum of squared distances from the mean, ``low`` and ``high`` are the range.
-    ``labels`` counts tickets with a label. ``base`` is what every expert adds its weights to,
+    ``labels`` counts tickets with a label. ``pending_positives`` is set from outside, and counts in
+    the base from the next label on. ``base`` is what every expert adds its weights to,
     ``unit`` is S, or 1 where there is a link; 0 while nothing can be learned. Issued predictions
     are clipped to [``floor``, ``ceiling``].
 

@@ -1,3 +1,4 @@
+cimport cython
 from belated.core.bases cimport Base
 from belated.core.component cimport Component
 from belated.core.feedback cimport Feedback, Wrapper
@@ -6,7 +7,7 @@ from belated.core.numerics cimport (
     resume_collector
 )
 from belated.core.online cimport Guard, Online
-from belated.core.tickets cimport BAD, CLOSED, DROPPED, FORGOTTEN, FULL, Keys, TOO_LARGE, Tickets, USED
+from belated.core.tickets cimport BAD, CLOSED, DROPPED, FORGOTTEN, Keys, TOO_LARGE, Tickets, USED
 
 cdef double HUGE
 cdef int PREDICT, OBSERVE, CANCEL
@@ -26,8 +27,7 @@ cdef class Composition(Player):
     cdef readonly Feedback feedback
     cdef readonly Wrapper wrapper
     cdef readonly object work_array
-    cdef double* work
-    cdef double* learned_cost
+    cdef cython.p_double work, learned_cost
     cdef void count(self, long long entry) noexcept nogil
     cdef int feed_missing_answer(self, long long entry) except -1 nogil
     cdef int give_up(self, long long entry) except -1 nogil
@@ -38,15 +38,14 @@ cdef class Learner(Online):
     cdef tuple _shape
     cdef bint _wants_function
 
-    cdef object _decision(self, long long ticket, object x, object where)
+    cdef object _decision(self, long long ticket, object x, object who)
     cdef long long _event_alone(self, int event, long long ticket, double* numbers, object name) except -100
     cdef long long _event(self, int event, long long ticket, double* numbers, object name, object who) except -100
     cdef long long _do_or_undo(self, int event, long long ticket, double* numbers) except -100
     cdef long long _do(self, int event, long long ticket, double* numbers) except -100
-    cdef object _gradient_now(self, long long ticket, object gradient, object where)
     cdef object _replay_events(self, object events, object answers, object plays, long long first)
     cdef Py_ssize_t _loop(self, long long* timeline, Py_ssize_t start, Py_ssize_t end, double* answers, Py_ssize_t rows, long long first, double* plays, long long begin, bint keeps_all) except -1 nogil
-    cdef object _grow_or_raise(self, long long event, object position, object answers, long long first)
+    cdef object _refuse(self, long long event, object position, object answers, long long first)
     cdef object _find(self, object name)
-    cdef object _converted(self, object feedback, object where)
+    cdef object _converted(self, object feedback, object who)
     cdef object _refusal(self, long long status, long long ticket, object where)

@@ -1,3 +1,4 @@
+# cython: infer_types=True
 """Predict now, observe later: players, which games drive too, and the public events around one.
 
 Parts that users write, the copies of a snapshot and the loop over a whole log let other threads run
@@ -16,7 +17,7 @@ from belated import refusals
 from belated.core.component import Component, section
 from belated.core.online import busy
 from belated.errors import BadFeedback, UnknownTicket
-from belated.tables import fields_html
+from belated.tables import shown_as_table
 from belated.validation import checked_ticket, numbers
 
 if cython.compiled:
@@ -39,7 +40,6 @@ else:
         CLOSED,
         DROPPED,
         FORGOTTEN,
-        FULL,
         TOO_LARGE,
         USED,
         Keys,
@@ -65,21 +65,16 @@ class Player(Component):
     take it. An exception of such a part leaves the state half way, so the caller restores it.
     """
 
-    def parts(self):
-        return {"tickets": self.tickets}
+    PARTS: tuple = ("tickets",)
 
     @property
     def rate(self):
         """The newest step size; None before the first, and where there is no step size."""
         return None
 
-    def grow(self):
-        """Make room after an event returned FULL."""
-        self.tickets.grow()
-
     def predict(self, x):
-        """Issue the next ticket, write its play to x and return it; FULL: the table must grow."""
-        return FULL
+        """Issue the next ticket, write its play to x and return it."""
+        return BAD
 
     def observe(self, ticket, answer):
         """Use the answer to a ticket."""
@@ -95,7 +90,7 @@ class Player(Component):
         Where few tickets are tracked (``loses``) it is not known of the others whether they were
         answered or lost, so their answers are dropped.
         """
-        entry: cython.longlong = self.tickets.locate(ticket)
+        entry = self.tickets.locate(ticket)
         if entry >= 0:
             return DROPPED if self.tickets.is_expired(entry) else USED
         return DROPPED if self.loses and entry == CLOSED else entry
@@ -110,6 +105,8 @@ class Composition(Player):
     Events are those of Algorithms 1 to 4. ``learned_cost`` is the cost of the newest step.
     """
 
+    PARTS = ("tickets", "feedback", "base", "wrapper")
+
     def __init__(
         self, tickets, feedback, base, wrapper, strict: bool = False, has_user_parts: bool = False
     ):
@@ -119,10 +116,6 @@ class Composition(Player):
         self.strict, self.has_user_parts, self.loses = strict, has_user_parts, wrapper.weighs
         self.work_array = np.zeros(base.dim)
         self.work = self.learned_cost = floats_at(self.work_array)
-
-    def parts(self):
-        names = ("tickets", "feedback", "base", "wrapper")
-        return {name: getattr(self, name) for name in names}
 
     @property
     def rate(self):
@@ -135,10 +128,9 @@ class Composition(Player):
 
     def predict(self, x):
         """Give up on what is overdue (Algorithm 3), then issue the next ticket."""
-        ticket: cython.longlong = self.tickets.rounds
-        entry: cython.longlong
+        ticket = self.tickets.rounds
         if ticket + self.tickets.offset >= self.tickets.capacity and not self.tickets.make_room():
-            return FULL
+            self.tickets.grow()
         if self.wrapper.gives_up:
             self.wrapper.begin_round()
             if ticket >= self.wrapper.calm:
@@ -161,12 +153,11 @@ class Composition(Player):
 
     def observe(self, ticket, answer):
         """Every check comes before the first change."""
-        entry: cython.longlong = self.tickets.locate(ticket)
-        i: cython.Py_ssize_t
+        entry = self.tickets.locate(ticket)
         if entry < 0:
             return DROPPED if self.loses and entry == CLOSED else entry
-        cost: cython.p_double = self.feedback.cost(entry, answer)
-        norm: cython.double = self.base.norm(cost)
+        cost = self.feedback.cost(entry, answer)
+        norm = self.base.norm(cost)
         if not norm <= HUGE:
             return BAD
         if norm > self.feedback.most_norm and self.feedback.is_excessive(entry, answer):
@@ -193,8 +184,6 @@ class Composition(Player):
 
     def count(self, entry):
         """Count the arrival for an open entry, and what it weighs."""
-        weight: cython.double
-        open_lags: cython.longlong
         if not self.wrapper.weighs:
             self.tickets.feed_arrival(entry)
             return
@@ -207,9 +196,7 @@ class Composition(Player):
 
         Under strong convexity it is the gradient of (lambda / 2) |y|^2 at the current point.
         """
-        curvature: cython.double = self.base.curvature
-        norm: cython.double = 0.0
-        i: cython.Py_ssize_t
+        curvature, norm = self.base.curvature, 0.0
         self.count(entry)
         for i in range(self.base.dim):
             self.work[i] = curvature * self.base.z[i] if curvature > 0.0 else 0.0
@@ -230,7 +217,7 @@ class Composition(Player):
 
     def cancel(self, ticket):
         """A ticket that was given up on is just forgotten."""
-        entry: cython.longlong = self.tickets.locate(ticket)
+        entry = self.tickets.locate(ticket)
         if entry < 0:
             return DROPPED if self.loses and entry == CLOSED else entry
         if self.tickets.is_expired(entry):
@@ -247,6 +234,7 @@ class Composition(Player):
 # --- The public events --------------------------------------------------------------------------
 
 
+@shown_as_table
 class Decision(NamedTuple):
     """What ``predict`` returns."""
 
@@ -254,10 +242,6 @@ class Decision(NamedTuple):
     """Number to give back with the answer."""
     x: NDArray[np.float64]
     """The play: a vector, or for two-point feedback a pair of rows."""
-
-    def _repr_html_(self) -> str:
-        """Return a table for notebooks."""
-        return fields_html(self)
 
 
 _Decision = Decision
@@ -307,23 +291,21 @@ class Learner(Online):
         if at is not None or deadline is not None:
             raise self._unsupported("predict", "at")
         x = new_floats(self._player.play_size)
-        ticket: cython.longlong = self._event(PREDICT, 0, floats_at(x), key, "predict")
-        return self._decision(ticket, x, "predict: ")
-
-    def _decision(self, ticket, x, where):
-        """Return the result of a prediction, or raise why there is none."""
-        if ticket < 0:
-            raise refusals.too_early(self._kind, where)
-        if len(self._shape) > 1:
-            x = x.reshape(self._shape)
-        return pair(_Decision, ticket, x)
+        return self._decision(self._event(PREDICT, 0, floats_at(x), key, "predict"), x, "predict")
 
     def _open(self, who, row, key, at, deadline):
         if at is not None or deadline is not None:
             raise self._unsupported(who, "at")
         x = new_floats(self._player.play_size)
-        ticket: cython.longlong = self._event_alone(PREDICT, 0, floats_at(x), key)
-        return self._decision(ticket, x, f"{who}: ")
+        return self._decision(self._event_alone(PREDICT, 0, floats_at(x), key), x, who)
+
+    def _decision(self, ticket, x, who):
+        """Return the result of a prediction, or raise why there is none."""
+        if ticket < 0:
+            raise refusals.too_early(self._kind, f"{who}: ")
+        if len(self._shape) > 1:
+            x = x.reshape(self._shape)
+        return pair(_Decision, ticket, x)
 
     def peek(self):
         """Return the play of the next ``predict``, without a ticket and without any change."""
@@ -343,7 +325,6 @@ class Learner(Online):
             raise busy("observe")
         if at is not None or weight is not None:
             raise self._unsupported("observe", "at" if weight is None else "weight")
-        status: cython.longlong
         number: cython.longlong = plain_ticket(ticket)
         if number < 0:
             found = self._find(ticket)
@@ -353,7 +334,7 @@ class Learner(Online):
         if self._wants_function:
             answer = self._gradient_alone(number, answer)
         elif not is_plain(answer, self._player.answer_size):
-            answer = self._converted(answer, "observe: ")
+            answer = self._converted(answer, "observe")
         status = self._event(OBSERVE, number, floats_at(answer), ticket, "observe")
         if status < 0:
             raise self._refusal(status, number, "observe: ")
@@ -364,14 +345,13 @@ class Learner(Online):
             raise self._unsupported(who, who)
         if at is not None or weight is not None:
             raise self._unsupported(who, "at" if weight is None else "weight")
-        where = f"{who}: "
         if self._wants_function:
-            answer = self._gradient_now(number, answer, where)
+            answer = self._gradient_now(number, answer, who)
         elif not is_plain(answer, self._player.answer_size):
-            answer = self._converted(answer, where)
-        status: cython.longlong = self._event_alone(OBSERVE, number, floats_at(answer), None)
+            answer = self._converted(answer, who)
+        status = self._event_alone(OBSERVE, number, floats_at(answer), None)
         if status < 0:
-            raise self._refusal(status, number, where)
+            raise self._refusal(status, number, f"{who}: ")
         return status == USED
 
     def cancel(self, ticket):
@@ -386,7 +366,7 @@ class Learner(Online):
         if number is None:
             return
         nothing = new_floats(1)
-        status: cython.longlong = self._event(CANCEL, number, floats_at(nothing), ticket, "cancel")
+        status = self._event(CANCEL, number, floats_at(nothing), ticket, "cancel")
         if status < 0:
             raise self._refusal(status, number, "cancel: ")
 
@@ -438,7 +418,6 @@ class Learner(Online):
 
     def _event_alone(self, event, ticket, numbers, name):
         """Do an event with its key, and return its status."""
-        status: cython.longlong
         if event == PREDICT and name is not None:
             name = self._keys.check(name)
         if self._player.has_user_parts:
@@ -463,39 +442,35 @@ class Learner(Online):
 
     def _do(self, event, ticket, numbers):
         """Observe ``numbers``, cancel, or write the next play to ``numbers``."""
-        status: cython.longlong
         if event == OBSERVE:
             return self._player.observe(ticket, numbers)
         if event == CANCEL:
             return self._player.cancel(ticket)
-        status = self._player.predict(numbers)
-        while status == FULL:
-            self._player.grow()
-            status = self._player.predict(numbers)
-        return status
+        return self._player.predict(numbers)
 
     def _gradient_alone(self, ticket, gradient):
         """Return the gradient of a late loss at the current point; refuse calls meanwhile."""
-        return self._alone("observe", lambda: self._gradient_now(ticket, gradient, "observe: "))
+        return self._alone("observe", lambda: self._gradient_now(ticket, gradient, "observe"))
 
-    def _gradient_now(self, ticket, gradient, where):
+    def _gradient_now(self, ticket, gradient, who):
         """Return the gradient of a late loss at the current point.
 
         That of a skipped ticket is only looked at, for whether it is larger than was assumed.
         """
         if not callable(gradient):
             raise BadFeedback(
-                f"{where}{self._kind} takes a function that gives the gradient at a point, "
+                f"{who}: {self._kind} takes a function that gives the gradient at a point, "
                 f"got {type(gradient).__name__}"
             )
         point = new_floats(self._player.play_size)
-        status: cython.longlong = self._player.status_of(ticket)
+        status = self._player.status_of(ticket)
         if status < 0:
-            raise self._refusal(status, ticket, where)
+            raise self._refusal(status, ticket, f"{who}: ")
         self._player.peek(floats_at(point))
         answer = gradient(point)
-        plain: cython.bint = is_plain(answer, self._player.answer_size)
-        return answer if plain else self._converted(answer, where)
+        if is_plain(answer, self._player.answer_size):
+            return answer
+        return self._converted(answer, who)
 
     # --- Whole logs ------------------------------------------------------------------------------
 
@@ -505,12 +480,8 @@ class Learner(Online):
 
     def _replay_events(self, events, answers, plays, first):
         """Feed all events; the first that is refused is raised, and those before it are done."""
-        timeline: cython.p_longlong = ints_at(events)
-        given: cython.p_double = floats_at(answers)
-        taken: cython.p_double = floats_at(plays)
-        count: cython.Py_ssize_t = len(events)
-        rows: cython.Py_ssize_t = len(answers)
-        begin: cython.longlong = self._player.tickets.rounds
+        timeline, given, taken = ints_at(events), floats_at(answers), floats_at(plays)
+        count, rows, begin = len(events), len(answers), self._player.tickets.rounds
         keeps_all: cython.bint = len(plays) > 1
         done: cython.Py_ssize_t = 0
         end: cython.Py_ssize_t
@@ -519,18 +490,14 @@ class Learner(Online):
             with cython.nogil:
                 done = self._loop(timeline, done, end, given, rows, first, taken, begin, keeps_all)
             if done < end:
-                self._grow_or_raise(events[done], done, answers, first)
-            elif cython.compiled:
+                self._refuse(events[done], done, answers, first)
+            if cython.compiled:
                 PyErr_CheckSignals()
 
     def _loop(self, timeline, start, end, answers, rows, first, plays, begin, keeps_all):
         """Feed events until one is refused; return its number, or the end."""
-        stride: cython.Py_ssize_t = self._player.play_size if keeps_all else 0
-        answer_size: cython.Py_ssize_t = self._player.answer_size
-        event: cython.longlong
-        status: cython.longlong
-        row: cython.longlong
-        i: cython.Py_ssize_t
+        stride = self._player.play_size if keeps_all else 0
+        answer_size = self._player.answer_size
         for i in range(start, end):
             event = timeline[i]
             if event >= 0:
@@ -546,17 +513,13 @@ class Learner(Online):
                 return i
         return end
 
-    def _grow_or_raise(self, event, position, answers, first):
-        """Let the table grow if it was full, else raise why an event was refused."""
-        where = f"replay: event {position}: "
-        ticket: cython.longlong = ~event
+    def _refuse(self, event, position, answers, first):
+        """Raise why an event of a log was refused."""
+        where, ticket = f"replay: event {position}: ", ~event
+        if event >= 0 and event != self._player.tickets.rounds:
+            raise refusals.out_of_turn(self._player.tickets.rounds, event, where)
         if event >= 0:
-            if event != self._player.tickets.rounds:
-                raise refusals.out_of_turn(self._player.tickets.rounds, event, where)
-            if self._player.predict(floats_at(new_floats(self._player.play_size))) != FULL:
-                raise refusals.too_early(self._kind, where)
-            self._player.grow()
-            return
+            raise refusals.too_early(self._kind, where)
         if not 0 <= ticket - first < len(answers):
             raise UnknownTicket(f"{where}ticket {ticket} has no row in feedback")
         answer = answers[ticket - first]
@@ -573,14 +536,14 @@ class Learner(Online):
                 return None
             raise
 
-    def _converted(self, feedback, where):
+    def _converted(self, feedback, who):
         """Return an answer as a vector without gaps."""
         size = self._player.answer_size
-        answer = numbers(feedback, f"{where}an answer must be {size} numbers", BadFeedback)
+        answer = numbers(feedback, f"{who}: an answer must be {size} numbers", BadFeedback)
         if answer.ndim == 0:
             answer = answer.reshape(1)
         if answer.shape != (size,):
-            raise refusals.of_shape((size,), answer.shape, where)
+            raise refusals.of_shape((size,), answer.shape, f"{who}: ")
         return answer
 
     def _refusal(self, status, ticket, where):

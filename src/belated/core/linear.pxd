@@ -1,5 +1,5 @@
 cimport cython
-from libc.math cimport INFINITY, NAN, sqrt
+from libc.math cimport NAN, sqrt
 
 from belated.core.censoring cimport (
     FEWEST_UPDATES, Censoring, Expiry, PendingPositives, importance_weight
@@ -13,7 +13,7 @@ from belated.core.numerics cimport (
 )
 from belated.core.online cimport Guard, Online
 from belated.core.tickets cimport (
-    BAD, CLOSED, DROPPED, FULL, TOO_LARGE, USED, Keys, Tickets
+    BAD, CLOSED, DROPPED, TOO_LARGE, USED, Keys, Tickets, plain_key
 )
 
 cdef Py_ssize_t SHOWN, KNOWN, LABEL, LEARNED, DUE, SETTLED, QUEUED, WIDTH
@@ -22,9 +22,9 @@ cdef Py_ssize_t SHOWN, KNOWN, LABEL, LEARNED, DUE, SETTLED, QUEUED, WIDTH
 cdef class Heap:
     cdef readonly long long count, room
     cdef object time_array, number_array
-    cdef double* time
-    cdef long long* number
-    cdef int resize(self, long long room) except -1
+    cdef cython.p_double time
+    cdef cython.p_longlong number
+    cdef int resize(self, long long room) except -1 with gil
     cdef bint precedes(self, double time, long long number, long long place) noexcept nogil
     cdef void push(self, double time, long long number) noexcept nogil
     cdef long long pop(self) noexcept nogil
@@ -35,11 +35,9 @@ cdef class Answers(Component):
     cdef long long closing
     cdef Heap heap
     cdef tuple arrays
-    cdef long long* number
-    cdef double* label
-    cdef double* weight
-    cdef long long* final
-    cdef long long* order
+    cdef cython.p_longlong number, final, order
+    cdef cython.p_double label, weight
+    cdef int reserve(self, long long more) except -1 with gil
     cdef void append(self, long long number, double label, double weight, bint is_final) noexcept nogil
     cdef void sort(self) noexcept nogil
 
@@ -64,18 +62,18 @@ cdef class Linear(Component):
     cdef readonly bint is_applied
     cdef object saved
 
-    # Each returns a ticket or a status of ``tickets``; FULL asks for ``grow`` and another try.
-    cdef long long predict(self, long long* indices, double* values, Py_ssize_t count, double at, double span) noexcept nogil
-    cdef long long peek(self, long long* indices, double* values, Py_ssize_t count) noexcept nogil
-    cdef long long observe(self, long long ticket, double label, double weight, double at, bint is_final) noexcept nogil
+    # Each returns a ticket or a status of ``tickets``.
+    cdef long long predict(self, long long* indices, double* values, Py_ssize_t count, double at, double span) except -100 nogil
+    cdef long long peek(self, long long* indices, double* values, Py_ssize_t count) except -100 nogil
+    cdef long long observe(self, long long ticket, double label, double weight, double at, bint is_final) except -100 nogil
     cdef long long cancel(self, long long ticket) noexcept nogil
     cdef void tick(self, double at) noexcept nogil
     cdef void note_time(self, long long kind) noexcept nogil
-    cdef bint is_waiting(self, long long ticket) noexcept nogil
+    cpdef bint is_known(self, long long ticket) noexcept
+    cpdef bint is_open(self, long long ticket) noexcept
     cdef double label_so_far(self, long long ticket) noexcept nogil
     cdef void compact(self) noexcept nogil
-    cdef int grow(self, Py_ssize_t count) except -1
-    cdef int apply_provisionally(self) except -1
+    cpdef int apply_provisionally(self) except -1
     cdef void commit_answers(self) noexcept nogil
 
     cdef long long find(self, long long ticket) noexcept nogil
@@ -83,7 +81,7 @@ cdef class Linear(Component):
     cdef long long check_answer(self, long long entry, double label, double weight, bint is_final) noexcept nogil
     cdef bint uses(self, long long entry, double at) noexcept nogil
     cdef bint has_room(self, Py_ssize_t count) noexcept nogil
-    cdef bint make_room(self, Py_ssize_t count) noexcept nogil
+    cdef int make_room(self, Py_ssize_t count) except -1 nogil
     cdef void drop_closed_deadlines(self) noexcept nogil
     cdef bint is_any_due(self, double at) noexcept nogil
     cdef void reset_if_none_pending(self) noexcept nogil
@@ -103,33 +101,26 @@ cdef class Replay:
     cdef readonly Linear linear
     cdef readonly long long first, begin
     cdef readonly Py_ssize_t count
-    cdef readonly int status
-    cdef readonly bint has_times, has_spans
-    cdef readonly object predictions, arrays, margins, statuses
-    cdef long long* status_of
-    cdef double* margin
-    cdef long long* event
-    cdef long long* place
-    cdef long long* index
-    cdef double* value
-    cdef double* label
-    cdef double* weight
-    cdef double* time
-    cdef double* span
-    cdef double* out
-    cdef Py_ssize_t run(self, Py_ssize_t start, Py_ssize_t end) noexcept nogil
-    cdef Py_ssize_t entries_at(self, Py_ssize_t i) noexcept
+    cdef bint has_times, has_spans
+    cdef readonly object predictions, arrays, statuses
+    cdef cython.p_longlong status_of, event, place, index
+    cdef cython.p_double value, label, weight, time, span, out
+    cdef Py_ssize_t run(self, Py_ssize_t start, Py_ssize_t end) except -1 nogil
+
+cpdef run_ada_grad(LabelLoss loss, double scale, Replay log, weights, sums, margins, Py_ssize_t first, Py_ssize_t last)
 
 cdef class LinearModel(Online):
     cdef readonly Linear _linear
     cdef readonly Hasher _hasher
+    cdef public int _kind_of_rows
     cdef object _row, _positions
-    cdef long long* _indices
-    cdef double* _values
+    cdef cython.p_longlong _indices
+    cdef cython.p_double _values
 
+    cdef int _kind_of(self, object row, object who) except -1
+    cpdef int _check_kind(self, int kind, object who) except -1
+    cdef double _value_of(self, object row, object who) except? -1
     cdef Py_ssize_t _read_row(self, object row) except -1
-    cdef long long _issue(self, Py_ssize_t count, double at, double span) except -100
-    cdef long long _answer(self, long long ticket, double label, double weight, double at, bint is_final) except -100
     cdef object _run(self, Replay replay, object progress)
     cdef object _refused_row(self, object row, Py_ssize_t count, object who)
     cdef object _refusal(self, long long status, long long ticket, object label, object weight, object who)

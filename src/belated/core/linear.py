@@ -1,31 +1,14 @@
 # cython: infer_types=True
 """Linear models with labels that come late: events, answers on their way, deadlines.
 
-Calling sequence for what owns a ``Linear`` (choosers, intervals):
-
-* ``predict(indices, values, count, at, span)`` opens a ticket for ``count`` entries; ``at`` is the
-  time and ``span`` the deadline of this ticket, NaN for that of the model. It returns the ticket
-  and leaves the prediction in ``value``; BAD for an entry that cannot be used; FULL: call
-  ``grow(count)`` and again. Nothing has changed then. ``peek`` does the same without a ticket, and
-  returns USED.
-* ``observe(ticket, label, weight, at, is_final)`` queues a label, which the next prediction applies
-  together with all others since the last one. ``is_final`` closes the ticket. USED, DROPPED (the
-  model had given up on it), or a refusal; ``is_late`` then says whether it was late.
-* ``cancel(ticket)`` closes a ticket. ``tick(at)`` lets the clock go on; ``note_time(kind)`` says
-  that a time of this kind was given.
-* ``is_waiting(ticket)``: whether it is open, and no answer that closes it is in the queue.
-* ``apply_provisionally()`` before weights or sums are read outside of an event: applies what is
-  queued provisionally. ``commit_answers()`` inside of an event that will not be refused any more:
-  applies it permanently.
-
-``LinearModel._read_row(row)`` writes the entries of a row to ``_indices`` and ``_values`` (valid
-until the next one) and returns how many there are; it may run Python code, so the guard must be
-down meanwhile.
+Choosers and intervals own a ``Linear`` and call its events. Before they read weights or sums they
+call ``apply_provisionally``, or ``commit_answers`` inside of an event that is not refused any more.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 import cython
@@ -35,8 +18,8 @@ from belated import limits, refusals
 from belated.core.censoring import AGES, AMOUNT, LARGE
 from belated.core.component import COUNT, SLACK, Range, demand, take_columns
 from belated.core.online import number_of
-from belated.errors import AlreadyObserved, BadFeedback
-from belated.tables import fields_html
+from belated.errors import AlreadyObserved, BadFeatures, BadFeedback
+from belated.tables import shown_as_columns, shown_as_table
 
 if cython.compiled:
     from cython.cimports import numpy as cnp
@@ -50,7 +33,6 @@ else:
     from belated.core.censoring import (
         FEWEST_UPDATES,
         Censoring,
-        Expiry,
         PendingPositives,
         importance_weight,
     )
@@ -74,7 +56,7 @@ else:
         ticket_uniform,
     )
     from belated.core.online import Guard, Online
-    from belated.core.tickets import BAD, CLOSED, DROPPED, FULL, TOO_LARGE, USED, Keys, Tickets
+    from belated.core.tickets import BAD, CLOSED, DROPPED, TOO_LARGE, USED, Keys, Tickets, plain_key
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -88,10 +70,6 @@ SETTLED, QUEUED, WIDTH = SHOWN + 5, SHOWN + 6, SHOWN + 7
 REVISION, FINAL = cython.declare(cython.double, 1.0), cython.declare(cython.double, 2.0)
 
 REVIEW = cython.declare(cython.longlong, 256)  # predictions between two reviews of the wait
-# Expired tickets that are remembered: so many, and so many for each that is open. Keep enough that
-# a label arriving up to nine times the waiting limit late is still counted in ``Expiry``.
-REMEMBERED = cython.declare(cython.longlong, 900)
-PER_OPEN = cython.declare(cython.longlong, 8)
 # Where silence is a label: before the first corrections, experts are compared only on silence,
 # which says little; reset their losses after so many corrections.
 SETTLING = cython.declare(cython.longlong, 50)
@@ -110,11 +88,9 @@ class Heap:
 
     def resize(self, room):
         """Have room for so many numbers."""
-        self.time_array, self.number_array = (
-            grown(self.time_array, room),
-            grown(self.number_array, room),
-        )
-        self.time, self.number = floats_at(self.time_array), ints_at(self.number_array)
+        times, numbers = grown(self.time_array, room), grown(self.number_array, room)
+        self.time_array, self.number_array = times, numbers
+        self.time, self.number = floats_at(times), ints_at(numbers)
         self.room = room
         return 0
 
@@ -185,16 +161,23 @@ class Answers(Component):
         self.count = self.closing = 0
         self.heap = Heap()
         self.arrays = tuple(np.zeros(0, kind) for kind in (*self.COLUMNS.values(), np.int64))
-        self.resize(self.heap.room)
+        self.room = 0
+        self.reserve(self.heap.room)
 
-    def resize(self, room):
-        """Give the queue room for so many answers."""
+    def reserve(self, more):
+        """Have room for so many answers more."""
+        room = max(self.room, self.heap.room)
+        while self.count + more > room:
+            room *= 2
+        if room == self.room:
+            return 0
         self.heap.resize(room)
         self.arrays = tuple(grown(array, room) for array in self.arrays)
         numbers, labels, weights, final, order = self.arrays
         self.number, self.label = ints_at(numbers), floats_at(labels)
         self.weight, self.final, self.order = floats_at(weights), ints_at(final), ints_at(order)
         self.room = room
+        return 0
 
     def append(self, number, label, weight, is_final):
         """Put an answer behind the others."""
@@ -260,50 +243,37 @@ class Linear(Component):
         "lost": Range(-1e250, 1e250),
         **dict.fromkeys(("scored", "sum_of_ages"), AMOUNT),
     }
+    PARTS = ("tickets", "labels", "experts", "censoring", "positives", "expiry", "answers")
 
     def __init__(
-        self,
-        loss,
-        coordinates,
-        intercept,
-        l1,
-        l2,
-        silence,
-        deadline,
-        learns_late,
-        most_open,
-        by_ages,
-        least_wait,
-        wait,
+        self, loss, coordinates, intercept, l1, l2, silence, deadline, late, most_open, expiry
     ):
         self.tickets = Tickets(WIDTH, LAST)
         self.loss, self.labels = loss, LabelStatistics(loss)
         self.experts = Experts(loss, self.labels, coordinates, intercept, l1, l2)
         self.censoring = Censoring(self.tickets, self.labels, KNOWN)
-        self.positives, self.expiry = PendingPositives(), Expiry(by_ages, least_wait, wait)
+        self.positives, self.expiry = PendingPositives(), expiry
         self.answers, self.deadlines = Answers(), Heap()
         self.has_silence, self.silence = silence is not None, silence or 0.0
         self.expects_positives = self.has_silence and loss.is_binary
         self.is_censored = not self.has_silence and loss.is_binary and loss.has_link
         self.has_deadlines = deadline is not None
         self.deadline = 0.0 if deadline is None else deadline
-        self.learns_late, self.most_open = learns_late, most_open or 0
+        self.learns_late, self.most_open = late == "learn", most_open or 0
         self.settled = self.settled_late = self.corrected = self.heard = self.kind_of_times = 0
         self.clock, self.lost, self.scored, self.sum_of_ages = -math.inf, 0.0, 0.0, 0.0
         self.value, self.is_late, self.is_applied, self.saved = 0.0, False, False, None
 
-    def parts(self):
-        names = ("tickets", "labels", "experts", "censoring", "positives", "expiry", "answers")
-        return {name: getattr(self, name) for name in names}
-
     # --- Predictions -----------------------------------------------------------------------------
 
     def predict(self, indices, values, count, at, span):
-        """Open a ticket for entries at a time; ``span`` is its deadline. NaN: that of the model."""
+        """Open a ticket for entries at a time and return it; BAD for an entry that cannot be used.
+
+        ``span`` is its deadline, NaN for that of the model. The prediction is in ``value``.
+        """
         if self.experts.find_bad(indices, values, count) >= 0:
             return BAD
-        if not self.make_room(count):
-            return FULL
+        self.make_room(count)
         self.commit_answers()
         if self.has_deadlines:
             self.pass_time(at if at == at else 1.0 * self.tickets.rounds)
@@ -337,8 +307,7 @@ class Linear(Component):
         """Leave in ``value`` what ``predict`` would, and return USED."""
         if self.experts.find_bad(indices, values, count) >= 0:
             return BAD
-        if not self.make_room(count):
-            return FULL
+        self.make_room(count)
         p = self.censoring.corrected(self.experts.peek(indices, values, count))
         self.value = self.loss.link(p)
         return USED
@@ -359,25 +328,17 @@ class Linear(Component):
                 self.experts.move_row(row_at(self.tickets.record(entry)))
 
     def make_room(self, count):
-        """Make room by dropping what is closed; False if something has to grow.
+        """Have room for one more ticket: drop what is closed, and let grow what is still full.
 
         Nothing moves while answers are applied provisionally.
         """
         if self.has_room(count):
-            return True
-        if self.is_applied or not self.tickets.make_room():
-            return False
-        if self.deadlines.count == self.deadlines.room:
-            self.drop_closed_deadlines()
-        if 2 * (self.experts.live + count + 1) <= self.experts.pool_room:
-            self.compact()
-        return self.has_room(count)
-
-    def grow(self, count):
-        """Let grow whatever has no room for one more row, or for one more answer."""
-        self.make_queue(1)
-        if self.make_room(count):
             return 0
+        if not self.is_applied and self.tickets.make_room():
+            if self.deadlines.count == self.deadlines.room:
+                self.drop_closed_deadlines()
+            if 2 * (self.experts.live + count + 1) <= self.experts.pool_room:
+                self.compact()
         if self.tickets.tail() >= self.tickets.capacity:
             self.tickets.grow()
         if self.deadlines.count == self.deadlines.room:
@@ -404,9 +365,7 @@ class Linear(Component):
         if self.expiry.is_fixed or self.expiry.limit > 0:
             while self.tickets.rounds - self.tickets.advance_head() > self.expiry.limit:
                 self.close_late(self.tickets.head)
-        self.tickets.forget_oldest(
-            REMEMBERED + PER_OPEN * (self.tickets.rounds - self.tickets.arrived)
-        )
+        self.tickets.forget_oldest()
         if self.most_open > 0:
             while self.tickets.rounds - self.tickets.arrived >= self.most_open:
                 self.tickets.advance_head()
@@ -489,21 +448,14 @@ class Linear(Component):
             return CLOSED
         return entry
 
-    def is_waiting(self, ticket):
-        """Tell whether a ticket is open, also after the answers in the queue."""
-        entry = self.tickets.locate(ticket)
-        if entry < 0 or self.tickets.seen[entry] < 0:
-            return False
-        return self.is_applied or self.tickets.record(entry)[QUEUED] != FINAL
-
-    def is_open(self, ticket: cython.longlong):
-        """Tell ``Keys`` whether a ticket is open."""
-        return self.is_waiting(ticket)
-
-    def is_known(self, ticket: cython.longlong):
-        """Tell ``Keys`` whether a label of a ticket would not be refused."""
+    def is_known(self, ticket):
+        """Tell whether a label of a ticket would not be refused, after the answers in the queue."""
         entry = self.tickets.locate(ticket)
         return entry >= 0 and (self.is_applied or self.tickets.record(entry)[QUEUED] != FINAL)
+
+    def is_open(self, ticket):
+        """Tell whether a ticket is open, also after the answers in the queue."""
+        return self.is_known(ticket) and self.tickets.is_open(ticket)
 
     def replaces(self, entry):
         """Tell whether a label of an open ticket takes the place of another one."""
@@ -532,9 +484,10 @@ class Linear(Component):
         return True
 
     def observe(self, ticket, label, weight, at, is_final):
-        """Queue the label of a ticket; all checks come before any change.
+        """Queue the label of a ticket; ``is_final`` closes it. All checks come before any change.
 
-        A time at which tickets close applies the answers so far, and begins a set.
+        A time at which tickets close applies the answers so far, and begins a set. The next
+        prediction applies a set.
         """
         entry = self.find(ticket)
         if entry < 0:
@@ -543,7 +496,7 @@ class Linear(Component):
         if status < 0:
             return status
         if self.answers.count == self.answers.room:
-            return FULL
+            self.answers.reserve(1)
         is_used = self.uses(entry, at)
         if self.has_deadlines and at > self.clock:
             if self.is_any_due(at):
@@ -618,12 +571,9 @@ class Linear(Component):
         """Save what the answers will change."""
         tickets, experts, count = self.tickets, self.experts, self.answers.count
         experts.drop_saved()  # of a call that found no memory
-        parts = (
-            *(tickets, experts.mixture, self.labels),
-            *(self.censoring, self.positives, self.expiry),
-        )
         own = [(name, getattr(self, name)) for name in self.FIELDS]
         numbers, arrays = [], []
+        parts = (tickets, experts.mixture, self.labels, self.censoring, self.positives, self.expiry)
         for each in parts:
             for name in each.FIELDS:
                 value = getattr(each, name)
@@ -727,7 +677,7 @@ class Linear(Component):
     def learn_again(self, entry, y, learned):
         """Put a label in the place of another; what was learned of that is taken back.
 
-        Of a label that was clipped, and is still as far out, nothing new is learned.
+        A new label that is clipped on the same side teaches nothing new.
         """
         record = self.tickets.record(entry)
         row = row_at(record)
@@ -780,10 +730,6 @@ class Linear(Component):
         arrays = (tickets.number_array, tickets.seen_array, tickets.record_array)
         return self.experts.nbytes + sum(array.nbytes for array in arrays)
 
-    def look(self):
-        """Apply the answers provisionally, for what reads the state next."""
-        self.apply_provisionally()
-
     def correction(self, p: cython.double):
         """Return by how much a prediction is moved for labels that are still to come."""
         return self.censoring.corrected(p) - p
@@ -794,9 +740,7 @@ class Linear(Component):
         ``may_come``: tickets may also be those to come.
         """
         number, label, weight = ints_at(numbers), floats_at(labels), floats_at(weights)
-        count: cython.Py_ssize_t = len(numbers)
-        i: cython.Py_ssize_t
-        for i in range(count):
+        for i in range(len(numbers)):
             if may_come and number[i] >= self.tickets.rounds:
                 status = BAD
                 if self.loss.is_label(label[i]) and 0.0 < weight[i] <= HUGE_WEIGHT:
@@ -861,17 +805,7 @@ class Linear(Component):
                 deadlines.push(record[DUE], tickets.number[entry])
         columns = [state[f"answers.{name}"].tolist() for name in Answers.COLUMNS]
         for number, label, weight, final in zip(*columns, strict=True):
-            demand(self.receive(number, label, weight, final == 1) >= 0, "answers")
-
-    def make_queue(self, count: cython.Py_ssize_t):
-        """Make room for so many answers more."""
-        while self.answers.count + count > self.answers.room:
-            self.answers.resize(2 * self.answers.room)
-
-    def receive(self, ticket: cython.longlong, label: cython.double, weight: cython.double, final):
-        """Queue an answer that was in a queue before."""
-        self.make_queue(1)
-        return self.observe(ticket, label, weight, NAN, final)
+            demand(self.observe(number, label, weight, NAN, final == 1) >= 0, "answers")
 
     def verify(self, state):
         """Demand what concerns several parts together."""
@@ -944,6 +878,7 @@ CHUNK = 100_000  # events between two chances to interrupt a long replay
 MANY = 1000  # answers of one call that are applied at once, and not by the next prediction
 
 
+@shown_as_table
 class Forecast(NamedTuple):
     """What ``predict`` returns."""
 
@@ -952,11 +887,8 @@ class Forecast(NamedTuple):
     value: float
     """The prediction: a number, for logistic loss a probability, for Poisson loss a rate."""
 
-    def _repr_html_(self) -> str:
-        """Return a table for notebooks."""
-        return fields_html(self)
 
-
+@shown_as_columns
 class Forecasts(NamedTuple):
     """What ``predict_many`` returns."""
 
@@ -975,38 +907,22 @@ class Replay:
     ``first``. ``times`` has one per event, ``spans`` one per row, or each one for all.
     """
 
-    def __init__(
-        self,
-        linear: Linear,
-        events: object,
-        rows: object,
-        labels: object,
-        weights: object,
-        first: object,
-        times: object,
-        spans: object,
-    ):
+    def __init__(self, linear: Linear, events, rows, labels, weights, first, times, spans):
         indptr, indices, values = rows
         self.linear, self.first, self.begin = linear, first, linear.tickets.rounds
-        self.count, self.status = len(events), USED
+        self.count = len(events)
         self.has_times, self.has_spans = len(times) > 1, len(spans) > 1
         self.predictions = np.empty(np.count_nonzero(events >= 0))
         self.arrays = (events, indptr, indices, values, labels, weights, times, spans)
         self.event, self.place, self.index = ints_at(events), ints_at(indptr), ints_at(indices)
-        self.value, self.label, self.weight = (
-            floats_at(values),
-            floats_at(labels),
-            floats_at(weights),
-        )
-        self.time, self.span = floats_at(times), floats_at(spans)
+        self.value, self.label = floats_at(values), floats_at(labels)
+        self.weight, self.time, self.span = floats_at(weights), floats_at(times), floats_at(spans)
         self.out = floats_at(self.predictions)
         self.statuses = np.zeros(len(labels), dtype=np.int64)
         self.status_of = ints_at(self.statuses)
-        self.margins = np.empty(len(self.predictions))  # before the link, for ``run_ada_grad``
-        self.margin = floats_at(self.margins)
 
     def run(self, start, end):
-        """Do events until something has to grow; return the number of the event where that is.
+        """Do events; return where a row cannot be used any more, or the end.
 
         Labels are passed over whose ticket is forgotten by then.
         """
@@ -1018,18 +934,13 @@ class Replay:
                 place = self.place[row]
                 span = self.span[row] if self.has_spans else self.span[0]
                 index, value = ints_from(self.index, place), part(self.value, place)
-                status = self.linear.predict(index, value, self.place[row + 1] - place, at, span)
-                if status < 0:
-                    self.status = status
+                if self.linear.predict(index, value, self.place[row + 1] - place, at, span) < 0:
                     return i
                 self.out[row] = self.linear.value
             else:
                 row = ~event - self.first
-                status = self.linear.observe(~event, self.label[row], self.weight[row], at, True)
-                if status == FULL:
-                    self.status = status
-                    return i
-                self.status_of[row] = status
+                label, weight = self.label[row], self.weight[row]
+                self.status_of[row] = self.linear.observe(~event, label, weight, at, True)
         return end
 
     @property
@@ -1037,29 +948,24 @@ class Replay:
         """Which labels were used, and not dropped."""
         return self.statuses == USED
 
-    def entries_at(self, i):
-        """Return how many entries the row of an event has."""
-        event = self.event[i]
-        if event < 0:
-            return 0
-        return self.place[event - self.begin + 1] - self.place[event - self.begin]
+
+NAMED, PLACED = 1, 2  # rows with names, and rows whose entries have places
 
 
 class LinearModel(Online):
     """The events of a linear model; ``belated.models.linear`` adds settings, reports and snapshots.
 
-    It has what reads the arguments of many events, and ``_row_of`` and ``_bad_entry`` for rows and
-    what is wrong with them.
+    The subclass in ``belated.models`` reads rows and the arguments of many events.
     """
 
-    __slots__ = ("_hasher", "_indices", "_linear", "_positions", "_row", "_values")
+    __slots__ = ("_hasher", "_indices", "_kind_of_rows", "_linear", "_positions", "_row", "_values")
 
     CANNOT = {"seed": "a LinearModel draws nothing at random, so it has no seed"}
 
     def _begin(self, settings, hasher):
         """Take settings, having seen nothing."""
         self._linear, self._hasher = Linear(**settings.numbers()), hasher
-        self._row = None
+        self._row, self._kind_of_rows = None, 0
         self._positions = np.arange(64)
         self._connect(settings, self._linear, Keys(self._linear), Guard())
 
@@ -1074,10 +980,12 @@ class LinearModel(Online):
             key = self._keys.check(key)
         if at is not None or deadline is not None or linear.has_deadlines:
             now, span, kind = self._times.issued(at, deadline, who)
+        kind_of_row: cython.int = self._kind_of(row, who)
         count = self._read_row(row)
-        ticket = self._issue(count, now, span)
+        ticket = linear.predict(self._indices, self._values, count, now, span)
         if ticket < 0:
             raise self._refused_row(row, count, who)
+        self._kind_of_rows |= kind_of_row
         if kind > 0:
             linear.note_time(kind)
         if key is not None:
@@ -1085,14 +993,15 @@ class LinearModel(Online):
         return pair(_Forecast, ticket, linear.value)
 
     def _peeked(self, row, who):
+        self._kind_of(row, who)
+        return self._value_of(row, who)
+
+    def _value_of(self, row, who):
+        """Return the prediction for a row of a kind that was checked."""
         count = self._read_row(row)
         linear = self._linear
         linear.apply_provisionally()
-        status = linear.peek(self._indices, self._values, count)
-        while status == FULL:
-            linear.grow(count)
-            status = linear.peek(self._indices, self._values, count)
-        if status < 0:
+        if linear.peek(self._indices, self._values, count) < 0:
             raise self._refused_row(row, count, who)
         return linear.value
 
@@ -1101,19 +1010,15 @@ class LinearModel(Online):
         times: cython.double = 1.0
         if not is_final:
             self._check_revisable(who)
-        if (
-            at is not None
-            or weight is not None
-            or type(answer) is not _float
-            or self._linear.is_applied
-        ):
+        is_plain: cython.bint = at is None and weight is None and type(answer) is _float
+        if not is_plain or self._linear.is_applied:
             self._linear.roll_back()
             answer = number_of(answer, who, "label")
             if weight is not None:
                 times = number_of(weight, who, "weight")
             if at is not None:
                 now = self._times.of_answer(at, who)
-        status = self._answer(number, answer, times, now, is_final)
+        status = self._linear.observe(number, answer, times, now, is_final)
         if status < 0:
             raise self._refusal(status, number, answer, times, who)
         return status == USED
@@ -1165,8 +1070,7 @@ class LinearModel(Online):
         for row in range(len(out)):
             start, count = bounds[row], bounds[row + 1] - bounds[row]
             places, numbers = ints_from(index, start), part(value, start)
-            while linear.peek(places, numbers, count) == FULL:
-                linear.grow(count)
+            linear.peek(places, numbers, count)
             found[row] = linear.value
         return out
 
@@ -1186,14 +1090,12 @@ class LinearModel(Online):
         ticket, label, weight = ints_at(wanted), floats_at(labels), floats_at(weights)
         count: cython.Py_ssize_t = len(wanted)
         when, step = floats_at(times), cython.cast(cython.longlong, len(times) > 1)
-        i: cython.Py_ssize_t
-        linear.make_queue(count)
+        linear.answers.reserve(count)
         used = np.zeros(count, np.bool_)
         for i in range(count):
             status = linear.observe(ticket[i], label[i], weight[i], when[i * step], True)
             used[i] = status == USED
-        for name in heard.names or ():
-            self._keys.remove(name)
+        self._drop_keys(heard.names or ())
         if count >= MANY:
             linear.apply_provisionally()
         return used
@@ -1220,7 +1122,7 @@ class LinearModel(Online):
         if keys is not None:
             for ticket in sorted(self._linear.answerable()):
                 if ticket >= begin:
-                    self._keys.assign(str(keys[ticket - begin]), ticket)
+                    self._keys.assign(plain_key(keys[ticket - begin]), ticket)
 
     def _run(self, replay: Replay, progress):
         """Do all events of a log, without the interpreter lock."""
@@ -1231,15 +1133,33 @@ class LinearModel(Online):
             with cython.nogil:
                 done = replay.run(done, end)
             if done < end:
-                if replay.status != FULL:
-                    raise RuntimeError("replay: the rows have changed while they were read")
-                self._linear.grow(replay.entries_at(done))
-            elif progress is not None:
+                raise RuntimeError("replay: the rows have changed while they were read")
+            if progress is not None:
                 progress(done)
             elif cython.compiled:
                 PyErr_CheckSignals()
 
     # --- Rows, and what is refused ---------------------------------------------------------------
+
+    def _kind_of(self, row, who):
+        """Return the kind of a row, 0 for one without names; refuse it if others had another."""
+        kind: cython.int = NAMED if type(row) is dict or isinstance(row, Mapping) else PLACED
+        if kind == NAMED and not row:
+            return 0
+        self._check_kind(kind, who)
+        return kind
+
+    def _check_kind(self, kind, who):
+        """Refuse rows of another kind than those before."""
+        if kind | self._kind_of_rows == NAMED | PLACED:
+            names = "named features (as dicts and frames have)"
+            places = "places (as vectors, matrices and pairs have)"
+            before, given = (places, names) if kind == NAMED else (names, places)
+            raise BadFeatures(
+                f"{who}: features: the rows of this model had {before} so far, and now they have "
+                f"{given}; nothing has changed"
+            )
+        return 0
 
     def _read_row(self, row):
         """Let ``_indices`` and ``_values`` be a row, and return its length."""
@@ -1259,7 +1179,7 @@ class LinearModel(Online):
                 indices = self._positions_to(size)
         if size < 0:
             indices, values, size = self._row_of(row)
-        self._row = (indices, values)
+        self._row = (indices, values)  # keeps the arrays alive for the pointers
         self._indices, self._values = ints_at(indices), floats_at(values)
         return size
 
@@ -1269,33 +1189,10 @@ class LinearModel(Online):
             self._positions = np.arange(2 * size)
         return self._positions
 
-    def _issue(self, count, at, span):
-        """Open a ticket for the row that was read, and let grow what has no room."""
-        linear = self._linear
-        ticket = linear.predict(self._indices, self._values, count, at, span)
-        while ticket == FULL:
-            linear.grow(count)
-            ticket = linear.predict(self._indices, self._values, count, at, span)
-        return ticket
-
-    def _answer(self, ticket, label, weight, at, is_final):
-        """Queue an answer, and let the queue grow where it is full."""
-        linear = self._linear
-        status = linear.observe(ticket, label, weight, at, is_final)
-        while status == FULL:
-            linear.grow(0)
-            status = linear.observe(ticket, label, weight, at, is_final)
-        return status
-
     def _give_keys(self, pairs):
         """Give keys to tickets that can still be answered."""
         for key, ticket in pairs:
-            self._keys.assign(str(key), ticket)
-
-    def _drop_keys(self, names):
-        """Forget keys, whose tickets are closed."""
-        for name in names:
-            self._keys.remove(name)
+            self._keys.assign(plain_key(key), ticket)
 
     def _refused(self, status: cython.longlong, tickets, labels, weights, place, who):
         """Return the error for one of many labels."""
@@ -1335,21 +1232,14 @@ class LinearModel(Online):
 # --- A textbook method ---------------------------------------------------------------------------
 
 
-def run_ada_grad(
-    loss: LabelLoss,
-    scale: cython.double,
-    log: Replay,
-    weights,
-    sums,
-    first: cython.Py_ssize_t,
-    last: cython.Py_ssize_t,
-):
+def run_ada_grad(loss: LabelLoss, scale, log: Replay, weights, sums, margins, first, last):
     """Let AdaGrad play events of a log as if there were no delays (``replays.contenders``).
 
     With m = sum w_i x_i the prediction of a ticket, and g_i = h l'(m, y) x_i when its label y of
     weight h comes, sum_i += g_i^2 and w_i -= scale g_i / sqrt(sum_i). The last is the constant.
+    ``margins`` has room for the m of every row.
     """
-    w, squares = floats_at(weights), floats_at(sums)
+    w, squares, margin_of = floats_at(weights), floats_at(sums), floats_at(margins)
     bias = cython.cast(cython.longlong, len(weights) - 1)
     for i in range(first, last):
         event = log.event[i]
@@ -1359,10 +1249,10 @@ def run_ada_grad(
             margin = w[bias]
             for j in range(start, end):
                 margin += w[log.index[j]] * log.value[j]
-            log.margin[row] = margin
+            margin_of[row] = margin
             log.out[row] = loss.link(margin)
             continue
-        slope = log.weight[row] * loss.slope(log.margin[row], log.label[row])
+        slope = log.weight[row] * loss.slope(margin_of[row], log.label[row])
         for j in range(start, end + 1):
             index = log.index[j] if j < end else bias
             g = slope * log.value[j] if j < end else slope

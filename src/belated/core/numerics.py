@@ -1,3 +1,4 @@
+# cython: infer_types=True
 """Sums in a fixed order; ln, exp, cube root; random numbers; arrays as C pointers.
 
 C libraries differ in the last bits of their functions, and compilers reorder sums under fast-math;
@@ -113,17 +114,17 @@ def ln_scaled(x, shift):
 
     x = m 2^e with m in (sqrt(1/2), sqrt 2], then ln m = 2 atanh(t), t = (m - 1) / (m + 1).
     """
-    bits: cython.longlong = bits_of(x)
-    e: cython.longlong = (bits - LEAST_FACTOR) >> 52
-    m: cython.double = float_of(bits - e * ONE_STEP)
+    bits = bits_of(x)
+    e = (bits - LEAST_FACTOR) >> 52
+    m = float_of(bits - e * ONE_STEP)
     e -= shift
-    t: cython.double = (m - 1.0) / (m + 1.0)
-    s: cython.double = t * t
-    low: cython.double = 0.3333333333333335 + s * (0.19999999999949752 + s * 0.14285714312987743)
-    high: cython.double = 0.1111110556739754 + s * (
+    t = (m - 1.0) / (m + 1.0)
+    s = t * t
+    low = 0.3333333333333335 + s * (0.19999999999949752 + s * 0.14285714312987743)
+    high = 0.1111110556739754 + s * (
         0.09091444562630861 + s * (0.07665860800278021 + s * 0.07308224842521703)
     )
-    tail: cython.double = 2.0 * t * (s * (low + s * s * s * high))
+    tail = 2.0 * t * (s * (low + s * s * s * high))
     return e * LN2_HIGH + (2.0 * t + (tail + e * LN2_LOW))
 
 
@@ -138,15 +139,15 @@ def exp(x):
     """Return e^x for x <= 0; 0 where that is no normal float."""
     if x < -708.0:
         return 0.0
-    y: cython.double = x * INVERSE_LN2 + 0.5
-    e: cython.double = (y + WHOLE) - WHOLE
+    y = x * INVERSE_LN2 + 0.5
+    e = (y + WHOLE) - WHOLE
     if e > y:
         e -= 1.0  # now floor(y)
-    r: cython.double = (x - e * LN2_HIGH) - e * LN2_LOW
-    low: cython.double = 0.5000000000000001 + r * (
+    r = (x - e * LN2_HIGH) - e * LN2_LOW
+    low = 0.5000000000000001 + r * (
         0.16666666666666669 + r * (0.041666666666624164 + r * 0.008333333333330065)
     )
-    high: cython.double = 0.0013888888917196719 + r * (
+    high = 0.0013888888917196719 + r * (
         0.00019841269863040545
         + r
         * (
@@ -155,33 +156,30 @@ def exp(x):
             * (2.7557268480310024e-06 + r * (2.7620075879983367e-07 + r * 2.5100375832561234e-08))
         )
     )
-    square: cython.double = r * r
-    bits: cython.longlong = bits_of(e + (WHOLE + 1023.0))
-    power: cython.double = float_of((bits & 2047) << 52)  # 2^e
+    square = r * r
+    bits = bits_of(e + (WHOLE + 1023.0))
+    power = float_of((bits & 2047) << 52)  # 2^e
     return (1.0 + (r + square * (low + square * square * high))) * power
 
 
 def cube_root(x):
     """Return the cube root of a positive x, by Newton's method on a number in [1/2, 4)."""
-    m: cython.double
     e: cython.int = 0
     if cython.compiled:
         m = frexp(x, cython.address(e))
     else:
         m, e = frexp(x)
-    third: cython.int = cython.cast(cython.int, floor(e / 3.0))
+    third = cython.cast(cython.int, floor(e / 3.0))
     m = ldexp(m, e - 3 * third)
-    y: cython.double = 0.6 + 0.3 * m
-    i: cython.int
-    for i in range(6):
+    y = 0.6 + 0.3 * m
+    for _ in range(6):
         y = (2.0 * y + m / (y * y)) / 3.0
     return ldexp(y, third)
 
 
 def scaled_norm(v, n, scale):
     """Return |scale v|; NaN stays NaN."""
-    squares: cython.double = 0.0
-    i: cython.Py_ssize_t
+    squares = 0.0
     for i in range(n):
         squares += (scale * v[i]) * (scale * v[i])
     return sqrt(squares)
@@ -196,9 +194,7 @@ def far_norm(v, n, squares):
 
 def largest_entry(v, n):
     """Return max |v_i|; NaN if there is one."""
-    largest: cython.double = 0.0
-    entry: cython.double
-    i: cython.Py_ssize_t
+    largest = 0.0
     for i in range(n):
         entry = fabs(v[i])
         if not entry <= largest:
@@ -210,12 +206,8 @@ def largest_entry(v, n):
 
 def squared_distance(v, w, n):
     """Return |v - w|^2."""
-    a: cython.double = 0.0
-    b: cython.double = 0.0
-    c: cython.double = 0.0
-    d: cython.double = 0.0
-    i: cython.Py_ssize_t
-    whole: cython.Py_ssize_t = n & -4
+    a = b = c = d = 0.0
+    whole = n & -4
     for i in range(0, whole, 4):
         a += (v[i] - w[i]) * (v[i] - w[i])
         b += (v[i + 1] - w[i + 1]) * (v[i + 1] - w[i + 1])
@@ -252,21 +244,11 @@ def philox(block, stream, t, seed, words):
 
     Products wrap in 64 bits when compiled and grow when interpreted; masked halves are the same.
     """
-    c0: cython.ulonglong = block
-    c1: cython.ulonglong = stream
-    c2: cython.ulonglong = t & MASK
-    c3: cython.ulonglong = (t >> 32) & MASK
-    k0: cython.ulonglong = seed & MASK
-    k1: cython.ulonglong = seed >> 32
-    left: cython.ulonglong
-    right: cython.ulonglong
-    mask: cython.ulonglong = MASK  # local copies stay in registers
-    left_factor: cython.ulonglong = LEFT
-    right_factor: cython.ulonglong = RIGHT
-    left_key: cython.ulonglong = WEYL
-    right_key: cython.ulonglong = OTHER_WEYL
-    i: cython.int
-    for i in range(10):
+    mask, left_factor, right_factor = MASK, LEFT, RIGHT  # local copies stay in registers
+    left_key, right_key = WEYL, OTHER_WEYL
+    c0, c1, c2, c3 = block, stream, t & mask, (t >> 32) & mask
+    k0, k1 = seed & mask, seed >> 32
+    for _ in range(10):
         left = left_factor * c0
         right = right_factor * c2
         c0 = ((right >> 32) & mask) ^ c1 ^ k0
@@ -275,10 +257,7 @@ def philox(block, stream, t, seed, words):
         c3 = left & mask
         k0 = (k0 + left_key) & mask
         k1 = (k1 + right_key) & mask
-    words[0] = c0
-    words[1] = c1
-    words[2] = c2
-    words[3] = c3
+    words[0], words[1], words[2], words[3] = c0, c1, c2, c3
 
 
 def place_pair(u, size, filled, first, second):
@@ -287,9 +266,9 @@ def place_pair(u, size, filled, first, second):
     Only the last one of an odd number of normals is a normal already. There is no branch on what is
     random, as it would be mispredicted.
     """
-    x: cython.double = (first + 0.5) * 4.656612873077393e-10 - 1.0  # (w + 1/2) 2^-31 - 1
-    y: cython.double = (second + 0.5) * 4.656612873077393e-10 - 1.0
-    s: cython.double = x * x + y * y
+    x = (first + 0.5) * 4.656612873077393e-10 - 1.0  # (w + 1/2) 2^-31 - 1
+    y = (second + 0.5) * 4.656612873077393e-10 - 1.0
+    s = x * x + y * y
     is_inside: cython.bint = s < 1.0
     if filled + 1 < size:
         u[filled] = x
@@ -308,13 +287,11 @@ def polar_factor(s):
 
 def normals(u, size, stream, t, seed):
     """Fill u with the independent normals number t of a stream."""
-    block: cython.ulonglong = 0
-    filled: cython.Py_ssize_t = 0
-    factor: cython.double
-    i: cython.Py_ssize_t
     words: cython.longlong[4]
     if not cython.compiled:
         words = [0] * 4
+    block: cython.ulonglong = 0
+    filled: cython.Py_ssize_t = 0
     while filled < size:
         philox(block, stream, t, seed, words)
         filled = place_pair(u, size, filled, words[0], words[1])
@@ -328,9 +305,8 @@ def normals(u, size, stream, t, seed):
 
 def unit_vector(u, size, stream, t, seed):
     """Fill u with the unit vector number t of a stream."""
-    i: cython.Py_ssize_t
     normals(u, size, stream, t, seed)
-    inverse: cython.double = 1.0 / sqrt(dot(u, u, size))
+    inverse = 1.0 / sqrt(dot(u, u, size))
     for i in range(size):
         u[i] *= inverse
 

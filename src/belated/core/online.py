@@ -11,7 +11,9 @@ from __future__ import annotations
 import cython
 import numpy as np
 
+from belated import refusals
 from belated.errors import BadFeedback, BelatedError, BusyError, Unsupported
+from belated.frames import row_of
 
 if not cython.compiled:
     from math import isnan
@@ -38,6 +40,8 @@ def number_of(given, who, name):
         return _float(given)
     except (TypeError, ValueError, OverflowError):
         hint = "; for the logistic loss give 1 or 0" if name == "label" else ""
+        if hint and isinstance(given, str | bytes):
+            hint += f"; {refusals.SEVERAL_CLASSES}"
         raise BadFeedback(f"{who}: a {name} must be a number, got {given!r}{hint}") from None
 
 
@@ -120,13 +124,15 @@ class Online:
             raise busy("predict")
         guard.is_ready = False
         try:
+            if row is not None and type(row) is not dict:
+                row = row_of(row, "predict")
             return self._open("predict", row, key, at, deadline)
         finally:
             guard.is_ready = True
 
     def peek(self, row=None):
         """Return what ``predict`` would, without a ticket and without any change."""
-        return self._alone("peek", lambda: self._peeked(row, "peek"))
+        return self._alone("peek", lambda: self._peeked(row_of(row, "peek"), "peek"))
 
     def _peeked(self, row, who):
         saved = self._saved()
@@ -305,36 +311,44 @@ class Online:
 
     def _observed(self, tickets, answers, weights, at):
         given, answers, weights, times = self._answers_given(tickets, answers, weights, at)
-        used = np.zeros(len(answers), np.bool_)
-        numbers, saved = given.tickets.tolist(), self._saved()
-        i: cython.Py_ssize_t
-        for i in range(len(answers)):
-            try:
-                used[i] = self._learn(
-                    "observe_many", numbers[i], answers[i], times[i], weights[i], True
-                )
-            except BaseException as error:
-                self._undo(saved)
-                if isinstance(error, BelatedError):
-                    raise named_error(error, "observe_many", given.at("observe_many", i)) from None
-                raise
-        for name in given.names or ():
+        numbers = given.tickets.tolist()
+        used = self._all_or_none(
+            len(answers),
+            lambda i: self._learn(
+                "observe_many", numbers[i], answers[i], times[i], weights[i], True
+            ),
+            "observe_many",
+            lambda i: given.at("observe_many", i),
+        )
+        self._drop_keys(given.names or ())
+        return np.array(used, np.bool_)
+
+    def _drop_keys(self, names):
+        """Forget keys, whose tickets are closed."""
+        for name in names:
             self._keys.remove(name)
-        return used
 
     def _opened(self, who, rows, keys, at, deadline):
         """Return what ``predict`` returns for each of many rows; all of it or nothing happens."""
         self._check_supported(who)
         rows, names, times = self._rows_given(who, rows, keys, at, deadline)
+        return self._all_or_none(
+            len(rows),
+            lambda i: self._open(who, rows[i], names[i], times[i], deadline),
+            who,
+            lambda i: f"{who}: row {i}",
+        )
+
+    def _all_or_none(self, count, event, who, where):
+        """Return what an event returns for each number below a count; all happen, or none."""
         saved, made = self._saved(), []
-        i: cython.Py_ssize_t
-        for i in range(len(rows)):
+        for i in range(count):
             try:
-                made.append(self._open(who, rows[i], names[i], times[i], deadline))
+                made.append(event(i))
             except BaseException as error:
                 self._undo(saved)
                 if isinstance(error, BelatedError):
-                    raise named_error(error, who, f"{who}: row {i}") from None
+                    raise named_error(error, who, where(i)) from None
                 raise
         return made
 
@@ -350,9 +364,6 @@ class Online:
 
     # --- State -----------------------------------------------------------------------------------
 
-    def _state(self, who):
-        """Return the state and that of the keys, of the same moment."""
-        return self._alone(who, self._state_now)
-
     def _state_now(self):
+        """Return the state and that of the keys."""
         return self._memory.state(), self._keys.state()

@@ -3,7 +3,7 @@ cimport cython
 from belated.core.component cimport Component
 from belated.core.numerics cimport copy, floats_at, ints_at, new_zeros
 
-cdef long long UNKNOWN, CLOSED, BAD, TOO_LARGE, FULL, OUT_OF_ORDER, FORGOTTEN, DROPPED, USED
+cdef long long UNKNOWN, CLOSED, BAD, TOO_LARGE, OUT_OF_ORDER, FORGOTTEN, DROPPED, USED
 cdef long long DEAD, HELD, EXPIRED
 
 @cython.final
@@ -15,11 +15,11 @@ cdef class Tickets(Component):
     cdef readonly long long head, faded, sparse, offset, capacity
     cdef readonly Py_ssize_t width
     cdef readonly double largest
-    cdef long long* number
-    cdef long long* seen
-    cdef double* records
+    cdef cython.p_longlong number, seen
+    cdef cython.p_double records
     cdef object number_array, seen_array, record_array
 
+    cdef int grow(self) except -1 with gil
     cdef bint make_room(self) noexcept nogil
     cdef void compact(self) noexcept nogil
     cdef long long bisect(self, long long ticket) noexcept nogil
@@ -46,8 +46,10 @@ cdef class Tickets(Component):
     cdef bint is_expired(self, long long entry) noexcept nogil
     cdef void drop_expired(self, long long entry) noexcept nogil
     cdef void forget_expired(self, long long rounds) noexcept nogil
-    cdef void forget_oldest(self, long long most) noexcept nogil
+    cdef void forget_oldest(self) noexcept nogil
     cdef long long advance_head(self) noexcept nogil
+
+cdef object plain_key(object key)
 
 cdef class Keys:
     cdef readonly object tickets

@@ -30,7 +30,6 @@ UNKNOWN = refusals.UNKNOWN
 CLOSED = refusals.CLOSED
 BAD = refusals.BAD
 TOO_LARGE = refusals.TOO_LARGE
-FULL = refusals.FULL
 OUT_OF_ORDER = refusals.OUT_OF_ORDER
 FORGOTTEN = refusals.FORGOTTEN
 
@@ -40,6 +39,11 @@ HELD = -2  # answered or cancelled, while a method still needs its record
 EXPIRED = -3  # EXPIRED - t: given up on before prediction t, and its answer may still come
 
 SMALLEST = 64  # smallest capacity
+# Expired tickets that are remembered where they are forgotten by number: so many, and so many for
+# each that is open. That is enough to count a label that comes up to nine times later than the
+# limit of ``Expiry``.
+REMEMBERED = cython.declare(cython.longlong, 900)
+PER_OPEN = cython.declare(cython.longlong, 8)
 
 
 class Tickets(Component):
@@ -80,17 +84,17 @@ class Tickets(Component):
         self.weighted_arrivals = self.weighted_backlogs = 0.0
         self.head = self.faded = self.sparse = self.offset = self.capacity = 0
         self.width = width
-        self.resize(SMALLEST)
+        self.resize(SMALLEST, width)
 
     # --- The table -------------------------------------------------------------------------------
 
-    def resize(self, capacity: int):
+    def resize(self, capacity: int, width: int):
         """Give the table room for so many entries; all is allocated before anything changes.
 
         Nothing here lets other threads in, as copies by NumPy would.
         """
         arrays = [new_zeros(capacity).view(np.int64), new_zeros(capacity).view(np.int64)]
-        arrays.append(new_zeros(max(1, capacity * self.width)))
+        arrays.append(new_zeros(max(1, capacity * width)))
         number, seen, records = ints_at(arrays[0]), ints_at(arrays[1]), floats_at(arrays[2])
         for i in range(self.tail()):
             number[i] = self.number[i]
@@ -102,8 +106,8 @@ class Tickets(Component):
 
     def widen(self, columns: int):
         """Keep so many floats more per entry, before the first ticket is issued."""
+        self.resize(self.capacity, self.width + columns)
         self.width += columns
-        self.resize(self.capacity)
 
     def reserve(self, most_open: int):
         """Make room for a whole run with so many tickets open at once.
@@ -112,11 +116,12 @@ class Tickets(Component):
         that costs next to nothing; very many get twice as much, as memory then matters more.
         """
         room = min(8 * most_open, 2 * most_open + 32_768) + 2
-        self.resize(max(room, self.capacity))
+        self.resize(max(room, self.capacity), self.width)
 
     def grow(self):
         """Double the table."""
-        self.resize(2 * self.capacity)
+        self.resize(2 * self.capacity, self.width)
+        return 0
 
     def make_room(self):
         """Make room for one more ticket; False if the table has to grow first."""
@@ -279,9 +284,9 @@ class Tickets(Component):
             entry += 1
         self.faded = entry
 
-    def forget_oldest(self, most):
-        """Forget the oldest expired entries until there are no more than ``most``."""
-        entry = self.faded
+    def forget_oldest(self):
+        """Forget the oldest expired entries, if there are more than are remembered."""
+        entry, most = self.faded, REMEMBERED + PER_OPEN * (self.rounds - self.arrived)
         while self.expired > most and entry < self.rounds + self.offset:
             if self.is_expired(entry):
                 self.drop_expired(entry)
@@ -388,10 +393,10 @@ class Tickets(Component):
         return Component.state(self) | arrays
 
     def restore(self, state):
-        """Take counters and table."""
+        """Take counters and table; without new memory if there is room, as when undoing."""
         entries = len(state["number"])
-        self.rounds = self.offset = 0
-        self.resize(max(SMALLEST, 1 << (2 * entries).bit_length()))
+        if entries > self.capacity:
+            self.resize(1 << (2 * entries).bit_length(), self.width)
         self.number_array[:entries] = state["number"]
         self.seen_array[:entries] = state["seen"]
         self.record_array[: entries * self.width] = state["records"].reshape(-1)
@@ -455,6 +460,11 @@ assert MOST_ROUNDS < 1 << 62  # so that EXPIRED - t is a word
 # --- Keys ----------------------------------------------------------------------------------------
 
 
+def plain_key(key):
+    """Return a key, which may be of a type derived from str, as plain text."""
+    return key if type(key) is str else str.__str__(key)
+
+
 class Keys:
     """Which ticket has which key; keys of closed tickets are dropped now and then.
 
@@ -469,7 +479,7 @@ class Keys:
         """Return the ticket of a key; a ticket stands for itself."""
         if not isinstance(name, str):
             return checked_ticket(name)
-        found = self.ticket_of.get(name)
+        found = self.ticket_of.get(plain_key(name))
         if found is None:
             raise UnknownTicket(f"no open ticket has the key {name!r}; nothing has changed")
         return found
@@ -478,14 +488,14 @@ class Keys:
         """Tell whether a ticket, or that of a key, is open; no open ticket has an unknown key."""
         if not isinstance(name, str):
             return self.tickets.is_open(checked_ticket(name))
-        found = self.ticket_of.get(name)
+        found = self.ticket_of.get(plain_key(name))
         return found is not None and self.tickets.is_open(found)
 
     def check(self, key):
         """Return a key as plain text; refuse what is none, or is that of an open ticket."""
         if not isinstance(key, str):
             check_key(key)
-        key = str(key)
+        key = plain_key(key)
         found = self.ticket_of.get(key)
         if found is not None and self.tickets.is_open(found):
             raise BadKey(
@@ -505,12 +515,12 @@ class Keys:
 
     def stands_for(self, name, ticket):
         """Tell whether a name is a key of a ticket; it may have been given to another one."""
-        return isinstance(name, str) and self.ticket_of.get(name, -1) == ticket
+        return isinstance(name, str) and self.ticket_of.get(plain_key(name), -1) == ticket
 
     def remove(self, name):
         """Forget a key, if it is one: its ticket is closed."""
         if isinstance(name, str):
-            self.ticket_of.pop(name, None)
+            self.ticket_of.pop(plain_key(name), None)
         return 0
 
     def items(self):

@@ -1,6 +1,6 @@
 from belated.core.bases cimport Base
 from belated.core.component cimport Component
-from belated.core.decisions cimport Offer, Rule
+from belated.core.decisions cimport Rule
 from belated.core.numerics cimport floats_at
 from belated.core.rates cimport Rate, Smoothing
 from belated.core.sets cimport Chart, Domain

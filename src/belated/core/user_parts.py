@@ -126,13 +126,11 @@ class UserRate(Rate):
     """
 
     FIELDS = {"newest": NOT_NEGATIVE}
+    PARTS = ("user",)
 
     def __init__(self, tickets, rule, make_counts):
         self.tickets, self.user, self.newest = tickets, UserObject(rule), 0.0
         self.make_counts = make_counts
-
-    def parts(self):
-        return {"user": self.user}
 
     def step_size(self, norm):
         tickets, who = self.tickets, f"{self.user.name}.step_size"
@@ -198,6 +196,7 @@ class UserBase(Base):
     """
 
     FIELDS = {"point": VECTOR}
+    PARTS = ("rate", "sums", "user")
 
     def __init__(self, base, chart, home, home_chart, *arguments):
         Base.__init__(self, *arguments)
@@ -217,9 +216,6 @@ class UserBase(Base):
             raise SpecError(
                 f"{self.user.name}.{method} must return a point of its domain: project on that"
             )
-
-    def parts(self):
-        return {**Base.parts(self), "user": self.user}
 
     def update(self, cost, norm):
         self.choose_rate(norm)

@@ -30,7 +30,7 @@ from belated.errors import LogError, SpecError
 from belated.evaluations import policies as kinds
 from belated.evaluations.estimators import ESTIMATORS, Estimate, Estimator, Weighed
 from belated.evaluations.log import Columns, DecisionLog, Reading, Ripe, end_of, ripe
-from belated.evaluations.policies import Given, Policy, walk
+from belated.evaluations.policies import Given, Policy, learn, start_of, walk
 from belated.evaluations.reading import decisions_of
 from belated.evaluations.result import Evaluation, Judged, Part
 from belated.logs import DateOrder, OnBad, Unit
@@ -41,7 +41,7 @@ from belated.models.clock import Duration
 from belated.models.moments import Time
 from belated.report.slicing import usual
 
-__all__ = ["DecisionLog", "Estimate", "Evaluation", "Judged", "Part", "evaluate"]
+__all__ = ["DecisionLog", "Estimate", "Evaluation", "Judged", "Part", "evaluate", "warm_start"]
 
 _STEPS = 100  # of the progress bar, for every walk through the log
 
@@ -133,6 +133,36 @@ def evaluate(
     sliced = _sliced(counted.log, slices)
     weighed = {name: _weighed(counted.log, one, predictions) for name, one in played.items()}
     return Evaluation(counted, sliced, played, weighed, estimator, against, blocks)
+
+
+def warm_start(chooser: Chooser, log: Any, **columns: Any) -> int:
+    """Let a chooser learn from the decisions of another policy; return how many there are.
+
+    ``log`` and ``columns`` are those of :func:`evaluate`: the names of columns, and how they are
+    read. The chooser sees every decision at its time, with the action that was taken, and its
+    reward when it came, as if it had been an apprentice of that policy; so it can go on from there
+    with ``at=`` by the same clock. What it had learned before stays.
+
+    >>> chooser = Chooser(["blue", "green"])
+    >>> log = {"action": ["blue", "green"] * 50, "probability": [0.5] * 100}
+    >>> log |= {"at": [*range(100)], "reward": [1.0, 0.0] * 50, "known": [*range(1, 101)]}
+    >>> warm_start(chooser, log, decided="at", rewarded="known")
+    100
+    >>> chooser.peek()[0].action
+    'blue'
+    """
+    settings = chooser.model.settings
+    read = {name: columns.pop(name) for name in Reading._fields if name in columns}
+    decisions = decisions_of(
+        log,
+        Columns(**columns),
+        (),
+        silence=settings.silence,
+        deadline=settings.deadline if settings.needs_times else None,
+        reading=Reading(**read),
+    )
+    learn(decisions, chooser, start_of(decisions, chooser), lambda *_: None)
+    return len(decisions)
 
 
 def _sliced(log: DecisionLog, slices: Sequence[str] | None) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ from belated.evaluations.log import DecisionLog
 from belated.logs.log import SECONDS
 from belated.models.chooser.actions import Actions
 from belated.models.chooser.chooser import Chooser
+from belated.models.linear.features import Features
+from belated.models.moments import time_of
 from belated.validation import are_distributions
 
 Rule = Callable[
@@ -241,6 +244,8 @@ def _reader(names: Array) -> Callable[[Any, Any], str]:
 
 # A chooser that walks through a log: it says what it would do, and learns what was done.
 
+Look = Callable[[int, Features, Actions], None]
+"""Is given the number of a decision, its context and its actions, before it is learned."""
 Advance = Callable[[int], None]
 """Told how many decisions are done."""
 
@@ -253,30 +258,60 @@ def walk(log: DecisionLog, chooser: Chooser, advance: Advance) -> tuple[Floats, 
     logged actions that were known by then. A reward at the very time of a decision is known.
     """
     chooser = chooser.fresh()
-    chooser.mode = "apprentice"  # what it plays is the logged action
+    places = {name: i for i, name in enumerate(log.actions)}
+    probabilities = np.zeros((len(log), len(places)))
+    predictions = np.zeros((len(log), len(places)))
+
+    def look(i: int, context: Features, menu: Actions) -> None:
+        for action, probability, value in chooser.peek(context, menu):
+            probabilities[i, places[action]] = probability
+            predictions[i, places[action]] = value
+        advance(i + 1)
+
+    learn(log, chooser, 0.0, look)
+    return probabilities, predictions
+
+
+def learn(log: DecisionLog, chooser: Chooser, start: float | None, look: Look) -> None:
+    """Let a chooser learn from the decisions of a log, each at its time after ``start``.
+
+    Without ``start`` it is told no times. A reward does not count more where its action was rare:
+    what is learned is the mean reward in a context of the action that was taken, which does not
+    depend on how often others were taken.
+    """
+    mode, chooser.mode = chooser.mode, "apprentice"  # what it plays is the logged action
     scale = 1.0 if log.unit is None else SECONDS[log.unit]
     decided = (scale * log.decided).tolist()
     known = (scale * (log.decided + log.wait)).tolist()
     rewards, actions = log.reward.tolist(), log.action.tolist()
-    places = {name: i for i, name in enumerate(log.actions)}
-    probabilities = np.zeros((len(log), len(places)))
-    predictions = np.zeros((len(log), len(places)))
     waiting: list[tuple[float, int, float]] = []
-    for i, context in enumerate(log.contexts()):
-        while waiting and waiting[0][0] <= decided[i]:
-            at, ticket, reward = heapq.heappop(waiting)
+
+    def observe_until(end: float) -> None:
+        while waiting and waiting[0][0] <= end:
+            moment, ticket, reward = heapq.heappop(waiting)
             with suppress(AlreadyObserved, UnknownTicket):  # given up on, and forgotten since
-                chooser.observe(ticket, reward, at=at)
+                chooser.observe(ticket, reward, at=None if start is None else start + moment)
+
+    for i, context in enumerate(log.contexts()):
+        observe_until(decided[i])
         menu = _menu(chooser, log.menu(i))
-        for action, probability, value in chooser.peek(context, menu):
-            probabilities[i, places[action]] = probability
-            predictions[i, places[action]] = value
-        taken = log.actions[actions[i]]
-        ticket = chooser.choose(context, menu, baseline=taken, at=decided[i]).ticket
+        look(i, context, menu)
+        taken = log.actions[actions[i]], float(log.probability[i])
+        at = None if start is None else start + decided[i]
+        ticket = chooser._choose(context, menu, None, at, None, None, True, taken).ticket
         if known[i] == known[i]:
             heapq.heappush(waiting, (known[i], ticket, rewards[i]))
-        advance(i + 1)
-    return probabilities, predictions
+    observe_until(math.inf)
+    chooser.mode = mode
+
+
+def start_of(log: DecisionLog, chooser: Chooser) -> float | None:
+    """Return when a log begins, by the clock of a chooser; None where it counts predictions."""
+    if chooser.model.settings.counts_predictions:
+        return None
+    if log.has_dates:
+        return time_of(log.first, "warm_start")
+    return float(log.start) * (1.0 if log.unit is None else SECONDS[log.unit])
 
 
 def _menu(chooser: Chooser, names: tuple[str, ...]) -> Actions:

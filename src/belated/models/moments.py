@@ -198,7 +198,10 @@ def _of_objects(array: NDArray[Any], who: str) -> tuple[Floats, int, float]:
     times, dates, largest = np.full(array.shape, math.nan), {0: ""}, -math.inf
     flat = times.reshape(-1)
     for place, at in enumerate(array.ravel().tolist()):
-        moment = read_time(at, who)
+        try:
+            moment = read_time(at, who)
+        except ClockError as error:
+            raise ClockError(f"{who}: row {place}: {str(error).removeprefix(f'{who}: ')}") from None
         if moment is None:
             continue
         flat[place] = moment

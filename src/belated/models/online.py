@@ -1,4 +1,4 @@
-"""What all models share beside events: settings, snapshots, files, copies, arguments of batches.
+"""The base class of models: settings, snapshots, files, copies, arguments of batches.
 
 The events themselves are in ``belated.core.online``. Every model adds its arithmetic and results.
 """
@@ -10,12 +10,13 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar, overload
 
 import numpy as np
 
 from belated.core import online
 from belated.errors import BadFeatures, BadFeedback, BadKey
+from belated.frames import Frame, is_frame, row_of
 from belated.tables import report_html
 from belated.validation import checked_seed
 
@@ -61,8 +62,6 @@ class Model(online.Online, Generic[Answer, Settings]):
         _keys: Any
         _memory: Any
         _times: Any
-
-        def _share(self, memory: Any, keys: Any, guard: Any) -> None: ...
 
         def _alone(self, who: str, work: Callable[[], Any]) -> Any: ...
 
@@ -251,14 +250,15 @@ class Model(online.Online, Generic[Answer, Settings]):
 
     # --- Arguments ------------------------------------------------------------------------------
 
-    def _check_keys(self, keys: Sequence[Key | None], who: str) -> None:
-        """Refuse keys that cannot be, are those of open tickets, or are there twice."""
-        given: dict[Any, int] = {}
+    def _check_keys(self, keys: Sequence[Key | None], who: str) -> list[Key | None]:
+        """Return keys as plain texts; refuse what is none, of an open ticket, or there twice."""
+        given: dict[Key, int] = {}
+        checked = list(keys)
         for row, key in enumerate(keys):
             if key is None:
                 continue
             try:
-                self._keys.check(key)
+                key = checked[row] = self._keys.check(key)
             except BadKey as error:
                 raise BadKey(f"{who}: row {row}: {error}") from None
             if key in given:
@@ -267,6 +267,7 @@ class Model(online.Online, Generic[Answer, Settings]):
                     "has changed"
                 )
             given[key] = row
+        return checked
 
     def _rows_given(
         self, who: str, rows: Any, keys: Any, at: Any, deadline: Any
@@ -274,11 +275,14 @@ class Model(online.Online, Generic[Answer, Settings]):
         """Return rows, keys and times of many predictions; a number stands for so many of none."""
         from belated.models.named import keys_of
 
-        listed = _listed(rows, who)
+        if is_frame(rows):
+            frame = Frame(rows, who)
+            keys, at = frame.taken(keys), frame.taken(at, may_be_time=True)
+            rows = frame.dicts()
+        listed = [row_of(row, who) for row in _listed(rows, who)]
         names: list[Key | None] = [None] * len(listed)
         if keys is not None:
-            names = keys_of(keys, len(listed), who)
-            self._check_keys(names, who)
+            names = self._check_keys(keys_of(keys, len(listed), who), who)
         return listed, names, self._times_given(who, at, len(listed))
 
     def _answers_given(
@@ -310,7 +314,9 @@ class Model(online.Online, Generic[Answer, Settings]):
             return [at] * count
         from belated.models.moments import Moment
 
-        times, kind = self._times.of_events(at, count, who)
+        times, kind = self._times.of_batch(at, count, who)
+        if who == "observe_many":
+            self._times.warn_of_old(at, times)
         return [Moment(time, kind) for time in times.tolist()] if kind else [None] * count
 
 
@@ -335,17 +341,6 @@ class RowModel(
 
         def peek(self, row: Row) -> Peek: ...  # type: ignore[override]
 
-        def predict_many(
-            self,
-            rows: Rows,
-            *,
-            keys: Iterable[Key | None] | None = None,
-            at: Time | TimesLike | None = None,
-            deadline: Duration | None = None,
-        ) -> Predictions: ...
-
-        def peek_many(self, rows: Rows) -> Peeks: ...
-
         def replay(
             self,
             rows: Rows,
@@ -359,6 +354,72 @@ class RowModel(
             keys: Sequence[Key] | None = None,
             progress: Callable[[int], None] | None = None,
         ) -> Replayed: ...
+
+    @overload
+    def predict_many(
+        self,
+        rows: Rows,
+        *,
+        keys: str | Iterable[Key | None] | None = None,
+        at: Time | TimesLike | None = None,
+        deadline: Duration | None = None,
+        as_frame: Literal[False] = False,
+    ) -> Predictions: ...
+
+    @overload
+    def predict_many(
+        self,
+        rows: Any,
+        *,
+        keys: str | Iterable[Key | None] | None = None,
+        at: Time | TimesLike | None = None,
+        deadline: Duration | None = None,
+        as_frame: Literal[True],
+    ) -> Any: ...
+
+    def predict_many(
+        self,
+        rows: Any,
+        *,
+        keys: str | Iterable[Key | None] | None = None,
+        at: Time | TimesLike | None = None,
+        deadline: Duration | None = None,
+        as_frame: bool = False,
+    ) -> Any:
+        """Predict for many rows; return their tickets and predictions, as columns.
+
+        ``rows`` is a list of what ``predict`` takes, or a frame of pandas, polars or pyarrow, whose
+        columns are features; of linear models also (indptr, indices, values) or a matrix. The
+        result is the same, bit for bit, as row by row. ``keys`` has the key of every row, as a
+        list, an array or a column; None or NaN is that of a row without one. Where one cannot be a
+        key, is there twice or belongs to a ticket that is open, nothing has changed. ``at`` is one
+        time, or that of every row. Of a frame, both may be the names of columns, which are then no
+        features, and with ``as_frame=True`` the result is a frame of the same kind.
+
+        Of a ``LinearModel``, if rows and labels of ``observe_many`` have times of their own, the
+        model learns old events in the order of time: see ``docs/data.md``.
+
+        >>> import belated as bl
+        >>> model = bl.LinearModel("squared")
+        >>> tickets, values = model.predict_many([{"x": 1.0}, {"x": 2.0}], keys=["a", "b"])
+        >>> model.observe_many(["b", "a"], [4.0, 2.0]).tolist()
+        [True, True]
+        """
+        frame = Frame(rows, "predict_many") if as_frame else None
+        found = super().predict_many(rows, keys=keys, at=at, deadline=deadline)  # type: ignore[no-untyped-call]
+        return found if frame is None else frame.of(found)
+
+    @overload
+    def peek_many(self, rows: Rows, *, as_frame: Literal[False] = False) -> Peeks: ...
+
+    @overload
+    def peek_many(self, rows: Any, *, as_frame: Literal[True]) -> Any: ...
+
+    def peek_many(self, rows: Any, *, as_frame: bool = False) -> Any:
+        """Return what ``predict`` would for each of many rows, without tickets or any change."""
+        frame = Frame(rows, "peek_many") if as_frame else None
+        found = super().peek_many(rows)  # type: ignore[no-untyped-call]
+        return found if frame is None else frame.of(found)
 
 
 def is_column(at: Any) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
-from types import MappingProxyType
+from types import MappingProxyType, MemberDescriptorType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -136,7 +136,6 @@ def added_by_subclasses(model: Any) -> tuple[dict[str, Any], dict[str, Any]] | N
     return (attributes, slots) if attributes or slots else None
 
 
-def _slots(cls: type) -> tuple[str, ...]:
-    own = vars(cls).get("__slots__", ())
-    names = (own,) if isinstance(own, str) else tuple(own)
-    return tuple(name for name in names if name not in ("__dict__", "__weakref__"))
+def _slots(cls: type) -> list[str]:
+    """Return the names of the slots that a class adds, private ones as Python mangles them."""
+    return [name for name, each in vars(cls).items() if isinstance(each, MemberDescriptorType)]

@@ -32,6 +32,7 @@ from belated.models.moments import (
     read_time,
     read_times,
 )
+from belated.models.old_events import OldEvents
 
 if TYPE_CHECKING:
     from belated.timeline.columns import TimesLike
@@ -86,11 +87,12 @@ class Clocked(Protocol):
 class Times:
     """Times as the core takes them; what does not fit to earlier ones is refused."""
 
-    __slots__ = ("_memory", "_settings")
+    __slots__ = ("_memory", "_settings", "old")
 
     def __init__(self, settings: Told, memory: Clocked) -> None:
         self._settings = settings
         self._memory = memory
+        self.old = OldEvents()
 
     def issued(self, given: Any, deadline: Duration | None, who: str) -> tuple[float, float, int]:
         """Return the time of a prediction, the deadline of its ticket and the kind of the time."""
@@ -103,6 +105,8 @@ class Times:
         now, span = self.of(at, who), self._span(deadline)
         if deadline is not None:
             self.check_unit(now, deadline, who)
+        if at is not None:
+            self.old.predict(now, now, 1, self._memory.rounds)
         return now, span, kind
 
     def check_unit(self, now: float, deadline: Duration | None, who: str) -> None:
@@ -171,20 +175,36 @@ class Times:
     def of_answer(self, given: Any, who: str) -> float:
         """Return the time of an answer; NaN where none is given, as answers need none."""
         at = None if given is None else read_time(given, who)
-        return NEVER if at is None else self.of(at, who)
+        if at is None:
+            return NEVER
+        now = self.of(at, who)
+        if now < self.old.before:
+            self.old.answer(who)
+        return now
+
+    def warn_of_old(self, at: Any, times: Floats) -> None:
+        """Warn if many answers seem to be old, which are learned in the order of the calls."""
+        if is_missing(at):
+            self.old.answer_without_times("observe_many")
+        elif times.min(initial=math.inf) < self.old.before:
+            self.old.answer("observe_many")
 
     def of_events(self, at: TimesLike | None, events: int, who: str) -> tuple[Floats, int]:
         """Return the times of many events, or one that stands for none; and of what kind they are.
 
         An event without a time of its own is at the latest time that was given before it.
         """
-        times, kind, largest = np.empty(0), 0, -math.inf
-        if at is not None:
-            times, kind, largest = read_times(at, who)
-            if times.shape != (events,):
-                raise ClockError(f"{who}: {events} events need as many times, got {times.shape}")
+        return self._of_events(None if at is None else read_times(at, who), events, who)
+
+    def _of_events(
+        self, given: tuple[Floats, int, float] | None, events: int, who: str
+    ) -> tuple[Floats, int]:
+        """Return times that were read, without gaps."""
+        times, kind, largest = (np.empty(0), 0, -math.inf) if given is None else given
+        if given is not None and times.shape != (events,):
+            raise ClockError(f"{who}: {events} events need as many times, got {times.shape}")
         if not kind:
-            return (np.array([self.of(None, who)]) if at is None or events else times), 0
+            return (np.array([self.of(None, who)]) if given is None or events else times), 0
         is_given = ~np.isnan(times)
         first = int(np.argmax(is_given))
         self.of(Moment(times[first], kind), who)
@@ -203,6 +223,30 @@ class Times:
             latest = np.maximum.accumulate(np.where(is_given, np.arange(events), first))
             times[first:] = times[latest[first:]]
         return times, kind
+
+    def of_batch(self, at: TimesLike, events: int, who: str) -> tuple[Floats, int]:
+        """Return the times of many predictions or answers, and of what kind they are.
+
+        Each has one, and those of predictions do not go back.
+        """
+        times, _, _ = given = read_times(at, who)
+        absent = np.isnan(times)
+        if absent.any():
+            raise ClockError(
+                f"{who}: row {int(np.argmax(absent))} has no time; nothing has changed: give the "
+                "time of every row, or leave such rows out"
+            )
+        back = np.diff(times) < 0.0 if times.ndim == 1 and who != "observe_many" else absent[:0]
+        if back.any():
+            row = int(np.argmax(back)) + 1
+            raise ClockError(
+                f"{who}: row {row} is earlier than row {row - 1}; nothing has changed: sort the "
+                "rows by time"
+            )
+        found = self._of_events(given, events, who)
+        if events and who != "observe_many":
+            self.old.predict(float(times[0]), float(times[-1]), events, self._memory.rounds)
+        return found
 
     def spans(self, deadlines: ArrayLike | None, rows: int, who: str) -> Floats:
         """Return the deadlines of many rows, or one that stands for that of all."""
@@ -232,14 +276,14 @@ class Times:
             return
         if before != NUMBERS:
             raise ClockError(
-                f"{who}: {as_text(at)} {_ZONES[at.kind]}, and the dates of this model so far "
+                f"{who}: {_shown(at)} {_ZONES[at.kind]}, and the dates of this model so far "
                 f"{_HAD[before]}{self._latest()}; nothing has changed, as they may be hours apart: "
                 f"{_REMEDIES[before]}"
             )
         clock = memory.clock
         if -math.inf < clock < SINCE_1970 <= at or clock >= AFTER_DATES:
             raise ClockError(
-                f"{who}: {as_text(at)} is a date, and times have been numbers so far, the latest "
+                f"{who}: {_shown(at)} is a date, and times have been numbers so far, the latest "
                 f"{clock:.15g}; nothing has changed: give numbers"
             )
 
@@ -248,7 +292,7 @@ class Times:
         clock = self._memory.clock
         if not FIRST <= clock < AFTER:
             return ""
-        return f" (the latest is {as_text(Moment(clock, self._memory.kind_of_times))})"
+        return f" (the latest is {_shown(Moment(clock, self._memory.kind_of_times))})"
 
     def _check_number(self, value: float, who: str) -> None:
         """Refuse a number where only seconds since 1970 can be meant, if it is none."""
@@ -260,3 +304,8 @@ class Times:
             )
         if has_dates or self._settings.needs_times:
             check_seconds(value, who)
+
+
+def _shown(moment: Moment) -> str:
+    """Return a date for an error, to the second."""
+    return as_text(Moment(math.floor(moment), moment.kind))

@@ -297,9 +297,10 @@ def ada_grad(
     weights, sums = np.zeros(size), np.zeros(size)
     none = np.zeros(1)
     log = Replay(model._linear, events, rows, labels, counts, 0, none, none)
+    margins = np.empty(len(log.predictions))
     for start in range(0, len(events), CHUNK):
         end = min(start + CHUNK, len(events))
-        run_ada_grad(loss, scale, log, weights, sums, start, end)
+        run_ada_grad(loss, scale, log, weights, sums, margins, start, end)
     found: Floats = log.predictions
     return found
 

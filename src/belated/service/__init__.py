@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from belated.service.aclient import AsyncClient, AsyncRemoteModel
-    from belated.service.client import Client, RemoteModel
+    from belated.service.client import Client, Outbox, RemoteModel
     from belated.service.client_requests import (
         Chosen,
         Decided,
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
         Turned,
     )
     from belated.service.limits import Limits
-    from belated.service.outbox import Outbox
     from belated.service.run import Server, Settings
 
 _HOMES = {
@@ -32,9 +31,8 @@ _HOMES = {
         ("Chosen", "Decided", "Expected", "Explained", "Predicted", "Ranked", "Turned"),
         "client_requests",
     ),
-    **dict.fromkeys(("Client", "RemoteModel"), "client"),
+    **dict.fromkeys(("Client", "Outbox", "RemoteModel"), "client"),
     "Limits": "limits",
-    "Outbox": "outbox",
     **dict.fromkeys(("Server", "Settings"), "run"),
 }
 

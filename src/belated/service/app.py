@@ -11,6 +11,7 @@ from time import monotonic, perf_counter
 from typing import Any
 
 from belated.errors import BelatedError, StoreError, StoreInUse
+from belated.service.auth import Rates, Token
 from belated.service.forwarding import (
     PATIENCE,
     SENT_ON,
@@ -20,14 +21,20 @@ from belated.service.forwarding import (
 )
 from belated.service.hub import Hub
 from belated.service.journal import Journal
-from belated.service.rank import MODEL
-from belated.service.rate import Rates
+from belated.service.personalizer import MODEL
 from belated.service.refusals import Refused, code_of, refusal_of
-from belated.service.replies import headers_of
-from belated.service.requests import AFTER, Answer, Receive, Request, Scope, Send, no
-from belated.service.routes import Route, Table
-from belated.service.tokens import Token
-from belated.service.waiting import Waiting
+from belated.service.requests import (
+    AFTER,
+    Answer,
+    Receive,
+    Request,
+    Route,
+    Scope,
+    Send,
+    headers_of,
+    no,
+)
+from belated.service.routes import Table
 
 _OLD = "/personalizer/"  # paths began so: /personalizer/v1.0/rank
 _SHOWN = (b"authorization", b"ocp-apim-subscription-key")  # headers that may have a token
@@ -45,7 +52,6 @@ class App:
         self.table = Table()
         self._rates = Rates(hub.limits.rate)
         self._failures = Rates(_FAILURES)
-        self._waiting = Waiting(hub.limits.patience)
         self._forwarding = Forwarding(hub.store)
         self.at_once = 0
         """Requests that are being answered."""
@@ -88,11 +94,11 @@ class App:
     def request(self, route: Route, where: str, headers: list[tuple[bytes, bytes]]) -> Request:
         """Return a request that was read by another, less its body."""
         scope = {"method": route.method, "raw_path": where.encode(), "headers": headers}
-        return Request(scope, _nothing, self.hub.limits, self._waiting, where)
+        return Request(scope, _nothing, self.hub.limits, where)
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         begin = perf_counter()
-        request = Request(scope, receive, self.hub.limits, self._waiting)
+        request = Request(scope, receive, self.hub.limits)
         self.at_once += 1
         route: Route | None = None
         try:

@@ -15,9 +15,9 @@ from belated.models.knobs.knobs import Proposal
 from belated.models.learner.learner import Decision
 from belated.models.linear.model import Forecast
 from belated.service import bodies
+from belated.service.auth import Signer
 from belated.service.limits import Limits
 from belated.service.refusals import Refused, refusal_of
-from belated.service.tickets import Signer
 from belated.store.arguments import LoggedMethod
 from belated.store.kinds import KINDS
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from belated.logger import LOG
 from belated.store import Pending
 from belated.store.batches import lost, safely
 
-_LOG = logging.getLogger("belated")
 _AGAIN = 0.05  # seconds
 
 After = Callable[[BaseException | None], None]
@@ -19,14 +18,9 @@ After = Callable[[BaseException | None], None]
 
 
 class Commits:
-    """Lets those who live in an event loop go on when what they began is committed.
+    """Lets those who live in an event loop go on when what they began is committed."""
 
-    Where the last commit took less than ``within`` seconds, the loop itself does the next one: to
-    have another thread do it takes as much, and longer until it is done.
-    """
-
-    def __init__(self, within: float = 0.0) -> None:
-        self._within = within
+    def __init__(self) -> None:
         self._batch: Any = None
         self._waiting: list[After] = []
         self._ahead = 0
@@ -53,9 +47,9 @@ class Commits:
         Nobody knows then what becomes of it, so that nobody who waits can be told anything.
         """
         try:
-            pending.then(tell, self._within)
+            pending.then(tell)
         except Exception:
-            _LOG.exception("a commit could not be asked for; it is tried again")
+            LOG.exception("a commit could not be asked for; it is tried again")
             loop.call_later(_AGAIN, self._ask, loop, pending, tell)
 
     def soon(self, work: Callable[[], None]) -> None:

@@ -17,26 +17,26 @@ Requests that wait for those before them are few: nothing is read while one wait
 too many in one read is told so after the answers to the others. Who does not take his answers is
 hung up on.
 
-Everything here stands on the inside of uvicorn; ``wire`` says of which versions.
+Everything here stands on the inside of uvicorn; ``run.KNOWN`` says of which versions.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Sized
 from contextlib import suppress
 from enum import Enum, auto
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import httptools
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from belated.service import lasts
-from belated.service.lasts import HEADERS, WAITING, Last
-from belated.service.timers import Once, Quiet, Unsent
-from belated.service.wire import BYTES
+from belated.service.limits import BYTES
+from belated.service.refusals import Refused
+from belated.service.requests import AFTER, no, whole
 
 if TYPE_CHECKING:
     from belated.service.shortcut import Place, Shortcut
@@ -48,6 +48,43 @@ _LINGERS = 1.0  # seconds without data after the last answer, until the connecti
 _DISCARDED = 512 << 20  # bytes that are read after the last answer; then the connection is closed
 _LEAVES = 5.0  # seconds without progress that a client has to take its answers in at a stop
 _CLOSES = b"\r\nconnection: close\r\n"
+
+
+HEADERS = 100
+"""Of the head of a request."""
+WAITING = 64
+"""Requests of a connection that wait for the ones before them."""
+
+
+class Last(NamedTuple):
+    """A refusal after which the connection ends."""
+
+    code: str
+    message: str
+    content: bytes
+    """The bytes that are sent."""
+
+    def log(self, logger: logging.Logger) -> None:
+        """Write down what was refused, with its code, as of any other request."""
+        logger.warning("%s", self.message, extra={"code": self.code})
+
+
+def _last(status: int, code: str, message: str, logged: str = "") -> Last:
+    refused = Refused(status, code, message, AFTER if status == 429 else ())
+    return Last(code, logged or f"Request refused: {message}.", whole(no(refused), is_last=True))
+
+
+BAD = _last(400, "bad_http", "what came is no HTTP request", "Invalid HTTP request received.")
+BAD_HOST = _last(400, "bad_host", "an HTTP/1.1 request has exactly one Host header")
+BAD_CODING = _last(501, "bad_coding", "a Transfer-Encoding is chunked, or there is none")
+FULL = _last(503, "too_many_connections", "the server has as many connections as it can have")
+TOO_LARGE = _last(431, "head_too_large", f"a head has {BYTES} bytes and {HEADERS} headers at most")
+TOO_WORDY = _last(
+    431,
+    "chunks_too_large",
+    f"around the chunks of a body (extensions, trailers) there are {BYTES} bytes at most",
+)
+TOO_MANY = _last(429, "too_many_waiting", f"{WAITING} requests of a connection may wait at once")
 
 
 class _Unread(Exception):
@@ -184,8 +221,8 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is not loo
         transport.set_write_buffer_limits(0)  # so that all that is not taken is heard of
         if len(self.connections) > self._most:
             self._coming = _OVER
-            lasts.FULL.log(self.logger)
-            transport.write(lasts.FULL.content)
+            FULL.log(self.logger)
+            transport.write(FULL.content)
             transport.close()
             return
         self._timer.begin(self._patience, self.transport.close)
@@ -217,7 +254,7 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is not loo
         if not self._is_read:
             self._held = None
         elif self._quiet > BYTES:
-            self._end(lasts.TOO_WORDY if self._coming in (_HELD, _BODY) else lasts.TOO_LARGE)
+            self._end(TOO_WORDY if self._coming in (_HELD, _BODY) else TOO_LARGE)
         elif self._coming is _HEAD:
             self._wait_for_head()
         elif self._coming is _HELD:
@@ -240,7 +277,7 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is not loo
                     self.parser = self._new_parser()  # the old one may take it for the end of all
             except httptools.HttpParserError as error:
                 why = error.__context__
-                self._end(why.args[0] if isinstance(why, _Unread) else lasts.BAD)
+                self._end(why.args[0] if isinstance(why, _Unread) else BAD)
                 return
 
     def _new_parser(self) -> Any:
@@ -261,7 +298,7 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is not loo
     def on_url(self, url: bytes) -> None:
         self._size += len(url)
         if self._size > BYTES:
-            raise _Unread(lasts.TOO_LARGE)
+            raise _Unread(TOO_LARGE)
         self.url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -269,7 +306,7 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is not loo
             return
         self._size += len(name) + len(value)
         if self._size > BYTES or len(self.headers) >= HEADERS:
-            raise _Unread(lasts.TOO_LARGE)
+            raise _Unread(TOO_LARGE)
         name = name.lower()
         if name == b"expect":
             self.expect_100_continue = value.lower() == b"100-continue"
@@ -278,18 +315,18 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is not loo
     def on_headers_complete(self) -> None:
         if self.parser.should_upgrade() and self._has_body:
             if self.parser.get_method() == b"CONNECT":  # which asks for a tunnel in any case
-                raise _Unread(lasts.BAD)
+                raise _Unread(BAD)
             return  # it comes again: see ``_feed``
         self._quiet = 0
         self._timer.end()
         hosts = [name for name, _ in self.headers].count(b"host")
         if hosts > 1 or (hosts == 0 and self.parser.get_http_version() == "1.1"):
-            raise _Unread(lasts.BAD_HOST)
+            raise _Unread(BAD_HOST)
         for name, value in self.headers:
             if name == b"transfer-encoding" and value.strip().lower() != b"chunked":
-                raise _Unread(lasts.BAD_CODING)
+                raise _Unread(BAD_CODING)
         if len(self.pipeline) >= WAITING:
-            raise _Unread(lasts.TOO_MANY)
+            raise _Unread(TOO_MANY)
         place = self._short_place()
         if place is not None:
             self._coming, self._held = _HELD, _Held(place)
@@ -504,3 +541,98 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is not loo
         """Give a head its time, from its beginning or the last answer before it."""
         if self.cycle is None or (self.cycle.response_complete and not self.pipeline):
             self._timer.begin(self._patience, self.transport.close)
+
+
+# --- Timers ---------------------------------------------------------------------------------------
+
+Then = Callable[[], None]
+
+
+class Once:
+    """Calls a function after some seconds, unless that is given up before."""
+
+    __slots__ = ("_handle", "_loop")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._handle: asyncio.TimerHandle | None = None
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether something is waited for."""
+        return self._handle is not None
+
+    def begin(self, seconds: float, then: Then) -> None:
+        """Wait, unless something is waited for already."""
+        if self._handle is None:
+            self._handle = self._loop.call_later(seconds, self._end_with, then)
+
+    def end(self) -> None:
+        """Wait no more."""
+        if self._handle is not None:
+            self._handle.cancel()
+            self._handle = None
+
+    def _end_with(self, then: Then) -> None:
+        self._handle = None
+        then()
+
+
+class Quiet:
+    """Calls a function when nothing was noted for some seconds.
+
+    Where others have a timer for everything that happens, here is one that looks when the last was.
+    """
+
+    __slots__ = ("_loop", "_seconds", "_since", "_timer")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, seconds: float) -> None:
+        self._loop, self._seconds, self._since = loop, seconds, 0.0
+        self._timer = Once(loop)
+
+    def note(self, then: Then) -> None:
+        """Count from now on."""
+        self._since = self._loop.time()
+        self._timer.begin(self._seconds, lambda: self._look(then))
+
+    def end(self) -> None:
+        """Look no more."""
+        self._timer.end()
+
+    def _look(self, then: Then) -> None:
+        left = self._since + self._seconds - self._loop.time()
+        if left > 0.0:
+            self._timer.begin(left, lambda: self._look(then))
+        else:
+            then()
+
+
+class Unsent:
+    """Hangs up on who takes nothing of what is sent, whatever was to be said."""
+
+    __slots__ = ("_size", "_timer", "_transport")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, transport: asyncio.Transport) -> None:
+        self._transport, self._timer = transport, Once(loop)
+        self._size = 0  # bytes that were not taken at the last look
+
+    def begin(self, seconds: float) -> None:
+        """Look every so often whether something was taken."""
+        self._size = self._transport.get_write_buffer_size()
+        self._timer.begin(seconds, lambda: self._look(seconds))
+
+    def hurry(self, seconds: float) -> None:
+        """Look that often from now on, if it is looked at all."""
+        if self._timer.is_under_way:
+            self._timer.end()
+            self.begin(seconds)
+
+    def end(self) -> None:
+        """Look no more: all was taken."""
+        self._timer.end()
+
+    def _look(self, seconds: float) -> None:
+        if self._transport.get_write_buffer_size() < self._size:
+            self.begin(seconds)
+        else:
+            self._transport.abort()

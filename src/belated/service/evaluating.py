@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -15,11 +14,9 @@ from belated.service.refusals import Refused
 from belated.service.served import Served
 from belated.store import Store
 
-_KEPT = 16  # models whose evaluations are kept until something new happens to them
-
 
 class Evaluations:
-    """Evaluates one log at a time, and each one once as long as nothing is added to it.
+    """Evaluates one log at a time.
 
     It has a thread of its own: what waits for it must not take those that bring models back.
     """
@@ -27,7 +24,6 @@ class Evaluations:
     def __init__(self, store: Store, limits: Limits) -> None:
         self._store, self._limits = store, limits
         self._pool = ThreadPoolExecutor(1, "belated-evaluate")
-        self._kept: OrderedDict[int, tuple[int, dict[str, Any]]] = OrderedDict()
 
     async def of(self, served: Served) -> dict[str, Any]:
         """Return what ``bl.evaluate`` says of a chooser, as plain data; it may take a while."""
@@ -38,13 +34,13 @@ class Evaluations:
                 f"{served.name!r} is of kind {served.kind}, and chooses nothing",
             )
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._pool, self._known, served)
+        return await loop.run_in_executor(self._pool, self._evaluated, served)
 
     def close(self) -> None:
         """Begin nothing more, and return when nothing is under way."""
         self._pool.shutdown(cancel_futures=True)
 
-    def _known(self, served: Served) -> dict[str, Any]:
+    def _evaluated(self, served: Served) -> dict[str, Any]:
         events, first, _ = served.stored.history
         if events - first > self._limits.evaluated:
             raise Refused(
@@ -53,15 +49,6 @@ class Evaluations:
                 f"the log has more than {self._limits.evaluated} events; export it, and "
                 "evaluate the file",
             )
-        known = self._kept.pop(served.number, None)
-        if known is None or known[0] != events:
-            known = events, self._evaluated(served)
-        self._kept[served.number] = known
-        if len(self._kept) > _KEPT:
-            self._kept.popitem(last=False)
-        return known[1]
-
-    def _evaluated(self, served: Served) -> dict[str, Any]:
         settings = served.stored.read(lambda model: model.model.settings)
         deadline = settings.deadline
         if deadline is not None and served.reader.unit == bodies.PREDICTIONS:

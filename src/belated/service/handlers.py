@@ -1,4 +1,4 @@
-"""What every route does."""
+"""Handlers of what changes models, or the list of models."""
 
 from __future__ import annotations
 
@@ -17,19 +17,16 @@ from belated.errors import (
     StoreInUse,
     StoreUnavailable,
 )
-from belated.service import bodies, rewards, specs
+from belated.service import bodies, specs
+from belated.service.auth import Token
 from belated.service.calls import DUPLICATE, Said
-from belated.service.families import families
 from belated.service.forwarding import SENT_ON, check_deadline
 from belated.service.hub import Hub
-from belated.service.known import Form, Known
+from belated.service.idempotency import Form, Known
 from belated.service.refusals import Refused
-from belated.service.requests import Answer, Request, answer, read_json
+from belated.service.requests import Answer, Handler, Request, answer, read_json, route
 from belated.service.served import LONG, Served
-from belated.service.tokens import Token
 from belated.store import Pending
-
-Handler = Callable[[Hub, Request], Awaitable[Answer]]
 
 _CREATE = frozenset(("name", "kind", "settings"))
 _REBUILD = frozenset(("kind", "settings", "to"))
@@ -133,23 +130,9 @@ def _token(request: Request) -> Token:
 # --- Models ---------------------------------------------------------------------------------------
 
 
-async def list_models(hub: Hub, request: Request) -> Answer:
-    """Return all models."""
-    await hub.work(hub.look_around)
-    found = []
-    for name in sorted(hub.names):
-        served = hub.models.get(name)
-        if served is None:
-            damaged = name in hub.damaged
-            found.append({"name": name, "is_ready": False, "is_damaged": damaged})
-        else:
-            about = {"kind": served.kind, "rounds": served.rounds, "open": served.open}
-            found.append({"name": name, "is_ready": True, **about})
-    return answer({"models": found})
-
-
+@route("POST", "/models", "admin", "Create", "Model", statuses=(200, 201), has_key=True)
 async def create_model(hub: Hub, request: Request) -> Answer:
-    """Put a model into the store."""
+    """Make a model; nothing happens where it is there with the same settings."""
     body = await request.body()
     given = bodies.an_object(await read_json(body), _CREATE)
     name, kind, settings = given.get("name"), given.get("kind"), given.get("settings", {})
@@ -161,14 +144,9 @@ async def create_model(hub: Hub, request: Request) -> Answer:
     return await once(hub, request, 0, body, _whole, work)
 
 
-async def show_model(hub: Hub, request: Request) -> Answer:
-    """Return what a model is."""
-    served = await hub.model(request.path["name"])
-    return answer(await hub.work(served.about))
-
-
+@route("DELETE", "/models/{name}", "admin", statuses=(204,), has_key=True)
 async def delete_model(hub: Hub, request: Request) -> Answer:
-    """Remove a model with its log."""
+    """Remove a model with its log; there is no way back."""
 
     async def work(known: Known) -> Answer:
         gone = Answer(204, b"")
@@ -183,8 +161,9 @@ def _whole(made: Answer) -> tuple[int, bytes]:
     return made.status, made.body
 
 
+@route("POST", "/models/{name}/rebuild", "admin", "Rebuild", "Model", has_key=True)
 async def rebuild_model(hub: Hub, request: Request) -> Answer:
-    """Build a model with other settings from the log of one."""
+    """Build a model with other settings from the log, so that nothing is reset."""
     name = request.path["name"]
     served = await hub.model(name)
     body = await request.body()
@@ -215,6 +194,7 @@ def _check_free(hub: Hub, name: str) -> None:
         raise Refused(409, "name_taken", f"there is a model {name!r}")
 
 
+@route("PUT", "/models/{name}/mode", "admin", "SetMode", "Mode")
 async def set_mode(hub: Hub, request: Request) -> Answer:
     """Let a chooser play its own choices, or those of the baseline."""
     served = await hub.model(request.path["name"])
@@ -265,20 +245,7 @@ def change(verb: str) -> Handler:
     return handle
 
 
-async def export_model(hub: Hub, request: Request) -> Answer:
-    """Return the log of a model as a Parquet file."""
-    served = await hub.model(request.path["name"])
-
-    def work() -> bytes:
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "log.parquet"
-            hub.store.export(served.name, path, note=rewards.note_of(served))
-            return path.read_bytes()
-
-    headers = (("content-disposition", 'attachment; filename="log.parquet"'),)
-    return Answer(200, await hub.work(work), PARQUET, headers)
-
-
+@route("POST", "/models/{name}/import", "admin", PARQUET, "Model", statuses=(201,), has_key=True)
 async def import_model(hub: Hub, request: Request) -> Answer:
     """Make the model of an exported log."""
     name = specs.name(request.path["name"])
@@ -307,47 +274,3 @@ async def import_model(hub: Hub, request: Request) -> Answer:
 
 def _digest(body: bytes) -> bytes:
     return hashlib.sha256(body).digest()
-
-
-# --- Looking --------------------------------------------------------------------------------------
-
-
-def _looking(look: Callable[[Served], Any]) -> Handler:
-    async def handle(hub: Hub, request: Request) -> Answer:
-        served = await hub.model(request.path["name"])
-        return answer(bodies.plain(await hub.work(look, served)))
-
-    return handle
-
-
-report_model = _looking(Served.report)
-live_model = _looking(Served.shown)
-timeline_model = _looking(Served.timeline)
-
-
-async def evaluate_model(hub: Hub, request: Request) -> Answer:
-    """Return what other policies would have earned in the choices of a model."""
-    served = await hub.model(request.path["name"])
-    return answer(bodies.plain(await hub.evaluations.of(served)))
-
-
-async def health(hub: Hub, request: Request) -> Answer:
-    """Say that the server runs."""
-    return answer({"status": "ok"})
-
-
-async def ready(hub: Hub, request: Request) -> Answer:
-    """Say whether all models are recovered."""
-    if not hub.is_ready:
-        raise Refused(503, "not_ready", f"{len(hub.models)} of {len(hub.names)} models are ready")
-    hub.store.check()
-    if hub.damaged:  # which ones is for those who may see names: GET /models, and the log
-        damaged = len(hub.damaged)
-        return answer({"status": "damaged", "models": len(hub.names), "damaged": damaged})
-    return answer({"status": "ready", "models": len(hub.names)})
-
-
-async def metrics(hub: Hub, request: Request) -> Answer:
-    """Return counts for Prometheus."""
-    text = hub.metrics.text(families(hub))
-    return Answer(200, text.encode(), "text/plain; version=0.0.4; charset=utf-8")

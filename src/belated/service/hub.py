@@ -9,12 +9,13 @@ import json
 import os
 import secrets
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import partial
-from time import monotonic
-from typing import Any, TypeVar
+from time import monotonic, time
+from typing import Any, NamedTuple, TypeVar
 
 from belated.errors import (
     BelatedError,
@@ -24,27 +25,24 @@ from belated.errors import (
     UnknownModel,
 )
 from belated.service import bodies, rewards, specs
-from belated.service.answers import Answers, name_of
-from belated.service.applied import begun, read_items
-from belated.service.calls import Said
+from belated.service.answered import Ahead
+from belated.service.auth import Signer, Token, Tokens, checked, made
+from belated.service.calls import ASKING, Call, Said, refused
 from belated.service.commits import Commits
 from belated.service.evaluating import Evaluations
-from belated.service.known import NO_KEY, Form, Known
+from belated.service.idempotency import NO_KEY, Answers, Form, Known, name_of
 from belated.service.limits import Limits
 from belated.service.metrics import Metrics
 from belated.service.refusals import Refused
 from belated.service.requests import AT_ONCE
 from belated.service.served import Served
-from belated.service.tickets import Signer
-from belated.service.tokens import Token, Tokens, checked, made
-from belated.store import Store, StoredModel
+from belated.store import Pending, Store, StoredModel
 
 T = TypeVar("T")
 
 _KEY, _TOKEN = "service:key", "service:token"
 _EVERY = 30.0  # seconds between two notes of the curves
 _TIDY = 60  # seconds between two removals of old answers
-_QUICK = 0.002  # seconds of a commit for which no other thread is asked; a disk, not a network
 _TOLD = 1.0  # seconds for which the owner of a model is remembered
 _DOUBTED = 0.2  # the same, if the owner did not answer
 
@@ -61,7 +59,7 @@ class Hub:
         self.evaluations = Evaluations(store, limits)
         self.answers = Answers(store)
         self.answers.load()  # before anything is answered: what is sent again must be known
-        self.commits = Commits(0.0 if store.is_shared else _QUICK)
+        self.commits = Commits()
         self.metrics = Metrics()
         self.paths = (os.path.realpath(store.where), store.where)
         """Where the store lies; answers do not say."""
@@ -469,3 +467,115 @@ class _Rest:
 
     async def __aexit__(self, *_: object) -> None:
         self._hub._resting.pop(self._name).set()
+
+
+# --- Items of requests ----------------------------------------------------------------------------
+
+
+_OPEN = Said(0, {})  # stands where what came of an item is not known yet
+
+
+class Applied(NamedTuple):
+    """Items that were applied; what is said of them counts once they are committed."""
+
+    served: Served
+    verb: str
+    said: list[Said]
+    pending: Pending | None
+    """What is committed; None where nothing has changed."""
+    now: float
+    """When they were applied, in seconds since 1970."""
+    ahead: Ahead
+    """What they say of keys."""
+
+    def over(self, hub: Hub, error: BaseException | None) -> None:
+        """Note what was committed, for those who count and watch, or forget what is lost."""
+        if error is not None:
+            self.ahead.drop()
+            return
+        self.ahead.keep()
+        if self.pending is None:
+            return
+        for events, answer in zip(self.pending.events, self.pending.answer, strict=True):
+            for event in events:
+                self.served.watched(event, answer, self.now)
+        name, verb, counts = self.served.name, self.verb, hub.metrics.events
+        if len(self.said) == 1:
+            counts[name, verb, self.said[0].body["outcome"]] += 1
+            return
+        for outcome, count in Counter([one.body["outcome"] for one in self.said]).items():
+            counts[name, verb, outcome] += count
+
+
+class Items(NamedTuple):
+    """Items of a request that were read, and are not applied yet."""
+
+    verb: str
+    said: list[Said]
+    """What is said of those that are refused."""
+    places: list[int]
+    """Of the others among them."""
+    calls: list[Call]
+    """What these stand for."""
+    products: int
+    """Numbers that these compute with."""
+
+
+def begun(served: Served, items: Items, known: Known) -> Applied:
+    """Apply items in order, without waiting for their commit."""
+    now, ahead = time(), served.ahead()
+    verb, said, places, calls, _ = items
+    if not calls:
+        return Applied(served, verb, said, None, now, ahead)
+
+    def tell(answers: list[Any]) -> None:
+        for place, answer, call in zip(places, answers, calls, strict=True):
+            said[place] = served.said(call, answer, ahead)
+
+    if not known.name:
+        pending = served.stored.begin_many(calls)
+        tell(pending.answer)
+        return Applied(served, verb, said, pending, now, ahead)
+
+    def noted(answers: list[Any]) -> tuple[str, bytes]:
+        tell(answers)
+        return known.note(said)
+
+    try:
+        pending = served.stored.begin_many(calls, noted)
+    except BaseException:  # after it was noted: none of it has happened
+        ahead.drop()
+        raise
+    if said[places[0]] is _OPEN:  # all were refused, and no note was written
+        tell(pending.answer)
+    return Applied(served, verb, said, pending, now, ahead)
+
+
+def read_items(hub: Hub, served: Served, verb: str, items: list[Any], token: Token) -> Items:
+    """Read the items of a request; those that are refused are told why."""
+    served.reader.check(verb)
+    said: list[Said] = []
+    places: list[int] = []
+    calls: list[Call] = []
+    products = 0
+    is_asking, may_date = verb in ASKING, token.may("admin")
+    room = hub.limits.open - served.open if is_asking else 0
+    for item in items:
+        try:
+            call = served.reader.call(verb, item, may_date)
+            found = hub.check_products(served, verb, call[1], products)
+            if is_asking and room <= len(calls):
+                raise Refused(
+                    409,
+                    "too_many_open",
+                    f"{hub.limits.open} tickets are open; answer or cancel some, or give the "
+                    "model a deadline",
+                )
+        except (BelatedError, Refused) as error:
+            said.append(refused(error))
+        else:
+            products += found
+            places.append(len(said))
+            said.append(_OPEN)
+            calls.append(call)
+    return Items(verb, said, places, calls, products)

@@ -7,6 +7,9 @@ from dataclasses import dataclass, fields
 
 from belated.errors import SpecError
 
+BYTES = 32 << 10
+"""Of the head of a request: its path and all headers."""
+
 
 @dataclass(frozen=True)
 class Limits:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from belated.service.hub import Hub
 
 _LIMITS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
 _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
-Family = tuple[str, str, str, list[tuple[dict[str, str], float]]]
-"""Name, kind, help, and values by label."""
+Labelled = tuple[dict[str, str], float]
+"""Labels by name, and the value that has them."""
 
 
 class Metrics:
@@ -30,8 +33,8 @@ class Metrics:
         self._times[bisect_left(_LIMITS, seconds)] += 1
         self._seconds += seconds
 
-    def text(self, others: Iterable[Family]) -> str:
-        """Return all of it, and what others count."""
+    def text(self, hub: Hub) -> str:
+        """Return all of it, and what is counted of models and of the store."""
         requests = [
             ({"route": route, "status": str(status)}, float(count))
             for (route, status), count in sorted(self.requests.items())
@@ -40,12 +43,23 @@ class Metrics:
             ({"model": model, "verb": verb, "outcome": outcome}, float(count))
             for (model, verb, outcome), count in sorted(self.events.items())
         ]
-        families: list[Family] = [
-            ("belated_requests_total", "counter", "Requests by route and status.", requests),
-            ("belated_events_total", "counter", "Events by model, verb and outcome.", events),
-            *others,
-        ]
-        return "".join(map(_family, families)) + self._histogram()
+        models, writer = sorted(hub.models.copy().items()), hub.store.writer
+        waiting = [({"model": name}, float(each.open)) for name, each in models]
+        rounds = [({"model": name}, float(each.rounds)) for name, each in models]
+        return "".join(
+            (
+                _family("requests_total", "counter", "Requests by route and status.", requests),
+                _family("events_total", "counter", "Events by model, verb and outcome.", events),
+                _family("open_tickets", "gauge", "Tickets that wait for their answers.", waiting),
+                _family("rounds_total", "counter", "Predictions and choices.", rounds),
+                _family("models", "gauge", "Models.", len(hub.names)),
+                _family("commits_total", "counter", "Commits.", writer.commits),
+                _family("committed_events_total", "counter", "Events in them.", writer.events),
+                _family("damaged_models", "gauge", "Models that are damaged.", len(hub.damaged)),
+                _family("ready", "gauge", "Whether all models are there.", hub.is_ready),
+                self._histogram(),
+            )
+        )
 
     def _histogram(self) -> str:
         name, so_far = "belated_request_seconds", 0
@@ -57,10 +71,10 @@ class Metrics:
         return "\n".join(lines)
 
 
-def _family(family: Family) -> str:
-    name, kind, about, values = family
-    lines = [f"# HELP {name} {about}", f"# TYPE {name} {kind}"]
-    for labels, value in values:
+def _family(name: str, kind: str, about: str, values: list[Labelled] | float) -> str:
+    """Return what is counted under a name, with labels or without."""
+    lines = [f"# HELP belated_{name} {about}", f"# TYPE belated_{name} {kind}"]
+    for labels, value in values if isinstance(values, list) else [({}, float(values))]:
         said = ",".join(f'{key}="{each.translate(_ESCAPES)}"' for key, each in labels.items())
-        lines.append(f"{name}{{{said}}} {value:.17g}" if said else f"{name} {value:.17g}")
+        lines.append(f"belated_{name}{'{' + said + '}' if said else ''} {value:.17g}")
     return "\n".join([*lines, ""])

@@ -11,8 +11,8 @@ from belated.models.knobs.report import MODES
 from belated.models.methods import METHODS, Method
 from belated.service.calls import OUTCOMES, members, methods
 from belated.service.limits import Limits
-from belated.service.requests import JSON
-from belated.service.routes import ROUTES, Route
+from belated.service.requests import JSON, Route
+from belated.service.routes import ROUTES
 from belated.service.specs import KINDS, NAME
 
 
@@ -23,119 +23,25 @@ class _Most(str):
 
 
 _NAMED = re.compile(r"{(\w+)}")
+_STRING, _INTEGER, _BOOLEAN = {"type": "string"}, {"type": "integer"}, {"type": "boolean"}
+_NUMBER, _OPEN = {"type": "number"}, {"type": "object"}
+_MAYBE = {"type": ["number", "null"]}
 _TEXT: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": _Most("text")}
 _NAME = {"type": "string", "pattern": f"^{NAME}$"}
-_KEY = {
-    **_TEXT,
-    "description": "A name of your own for the ticket. An id that is a number is sent as text.",
-}
-_TICKET = {"type": "string", "description": "What was handed out; it is signed."}
-_NUMBER = {"type": "number"}
-_FEATURES = {
-    "type": "object",
-    "maxProperties": _Most("features"),
-    "additionalProperties": {"type": ["number", "string", "boolean", "null"]},
-}
-_PAIR = {
-    "type": "array",
-    "prefixItems": [_TEXT, {"type": "string", "maxLength": _Most("text")}],
-    "minItems": 2,
-    "maxItems": 2,
-}
-_VECTOR = {"type": "array", "items": _NUMBER, "maxItems": _Most("features")}
-_ROW = {"oneOf": [_FEATURES, _VECTOR]}
-_ACTIONS = {
-    "oneOf": [
-        {
-            "type": "array",
-            "items": _TEXT,
-            "minItems": 1,
-            "maxItems": _Most("actions"),
-            "uniqueItems": True,
-        },
-        {
-            "type": "object",
-            "minProperties": 1,
-            "maxProperties": _Most("actions"),
-            "additionalProperties": {"oneOf": [_FEATURES, {"type": "null"}]},
-        },
-    ]
-}
-_SECONDS = {
-    "type": "object",
-    "required": ["seconds"],
-    "properties": {"seconds": {"type": "number", "minimum": 0}},
-    "additionalProperties": False,
-}
-_PREDICTIONS = {
-    "type": "object",
-    "required": ["predictions"],
-    "properties": {
-        "predictions": {
-            "type": ["number", "null"],
-            "minimum": 0,
-            "description": "null: for ever, where only some tickets have a deadline of their own.",
-        }
-    },
-    "additionalProperties": False,
-}
-_UNITS = {
-    "type": "object",
-    "required": ["units"],
-    "properties": {
-        "units": {
-            "type": ["number", "null"],
-            "minimum": 0,
-            "description": "In the unit of the times that the model was given in Python.",
-        }
-    },
-    "additionalProperties": False,
-}
-_WHOLE = {**_PREDICTIONS, "properties": {"predictions": {"type": "integer", "minimum": 0}}}
-_SPAN: dict[str, Any] = {
-    "oneOf": [{"type": "number", "minimum": 0}, {"type": "string"}, _SECONDS],
-    "description": "Seconds, or a duration such as P30D, PT10M, 30d or 15min.",
-}
-_OWN = {
-    "oneOf": [*_SPAN["oneOf"], _WHOLE, _UNITS],
-    "description": "Of this ticket alone, in the unit that the deadline of the model has.",
-}
-_TIME = {
-    "oneOf": [_NUMBER, {"type": "string", "format": "date-time"}],
-    "description": "Needs the scope admin; null or left out it is the clock of the server, in UTC. "
-    "Refused where deadlines are counted in predictions, and without an offset where other times "
-    "of the model have one.",
-}
-_SETTINGS = {
-    "type": "object",
-    "description": "The arguments of the class; see docs/service.md.",
-    "properties": {
-        "deadline": {
-            "oneOf": [*_SPAN["oneOf"], _PREDICTIONS, _UNITS, {"type": "null"}],
-            "description": "How long answers are waited for: a duration, or so many predictions. "
-            "A number is of seconds; of Knobs it is of predictions.",
-        }
-    },
-}
-_SHOWN = {
-    "type": "object",
-    "description": "What the model was told; POST /models and rebuild take it back.",
-    "properties": {"deadline": {"oneOf": [_SECONDS, _PREDICTIONS, _UNITS, {"type": "null"}]}},
-}
-_ERROR = {
-    "type": "object",
-    "required": ["code", "message"],
-    "properties": {"code": {"type": "string"}, "message": {"type": "string"}},
-}
+
+
+def _list(items: Any, **bounds: Any) -> dict[str, Any]:
+    return {"type": "array", "items": items, **bounds}
+
+
+def _said(**properties: Any) -> dict[str, Any]:
+    """Return what is said, which may have other members too."""
+    return {"type": "object", "properties": properties}
 
 
 def _object(required: tuple[str, ...] = (), **properties: Any) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "required": list(required),
-        "properties": properties,
-        "additionalProperties": False,
-    }
+    """Return an object with these members and no others."""
+    return {**_said(**properties), "required": list(required), "additionalProperties": False}
 
 
 def _told(required: tuple[str, ...] = (), **properties: Any) -> dict[str, Any]:
@@ -144,106 +50,120 @@ def _told(required: tuple[str, ...] = (), **properties: Any) -> dict[str, Any]:
     return {**one, "oneOf": [{"required": ["ticket"]}, {"required": ["key"]}]}
 
 
-def _one_or_many(one: dict[str, Any]) -> dict[str, Any]:
-    many = _object(("items",), items={"type": "array", "items": one, "maxItems": _Most("batch")})
-    return {"oneOf": [one, many]}
+def _one_or_many(one: dict[str, Any], **bounds: Any) -> dict[str, Any]:
+    return {"oneOf": [one, _object(("items",), items=_list(one, **bounds))]}
 
 
-_OUTCOME = {
+def _about(text: str, schema: dict[str, Any]) -> dict[str, Any]:
+    return {**schema, "description": text}
+
+
+_KEY = _about("A name of your own for the ticket. An id that is a number is sent as text.", _TEXT)
+_TICKET = _about("What was handed out; it is signed.", _STRING)
+_FEATURES = {
     "type": "object",
-    "required": ["outcome"],
-    "properties": {
-        "outcome": {"enum": list(OUTCOMES)},
-        "ticket": _TICKET,
-        "value": {"type": ["number", "null"]},
-        "low": {"type": ["number", "null"], "description": "null: there is no end yet."},
-        "high": {"type": ["number", "null"], "description": "null: there is no end yet."},
-        "action": {"type": "string"},
-        "probability": _NUMBER,
-        "play": {"type": "array"},
-        "setting": {"type": "object"},
-        "error": _ERROR,
-    },
+    "maxProperties": _Most("features"),
+    "additionalProperties": {"type": ["number", "string", "boolean", "null"]},
 }
-_ANSWER = {"oneOf": [_NUMBER, {"type": "array", "items": _NUMBER}]}
-_WEIGHT = {"type": "number", "description": "Of a LinearModel alone."}
+_PAIR = _list(_STRING, minItems=2, maxItems=2) | {
+    "prefixItems": [_TEXT, {"type": "string", "maxLength": _Most("text")}],
+}
+_ROW = {"oneOf": [_FEATURES, _list(_NUMBER, maxItems=_Most("features"))]}
+_ACTIONS = {
+    "oneOf": [
+        _list(_TEXT, minItems=1, maxItems=_Most("actions"), uniqueItems=True),
+        {
+            "type": "object",
+            "minProperties": 1,
+            "maxProperties": _Most("actions"),
+            "additionalProperties": {"oneOf": [_FEATURES, {"type": "null"}]},
+        },
+    ]
+}
+_LENGTH, _NULL = {"type": "number", "minimum": 0}, {"type": "null"}
+_SECONDS = _object(("seconds",), seconds=_LENGTH)
+_LENGTHS = {**_MAYBE, "minimum": 0}
+_PREDICTIONS = _object(
+    ("predictions",),
+    predictions=_about(
+        "null: for ever, where only some tickets have a deadline of their own.", _LENGTHS
+    ),
+)
+_UNITS = _object(
+    ("units",),
+    units=_about("In the unit of the times that the model was given in Python.", _LENGTHS),
+)
+_WHOLE = _object(("predictions",), predictions={"type": "integer", "minimum": 0})
+_SPAN = [_LENGTH, _STRING, _SECONDS]  # seconds, or a duration such as P30D, PT10M, 30d or 15min
+_OWN = _about(
+    "Of this ticket alone, in the unit that the deadline of the model has: seconds, a duration "
+    "such as P30D, PT10M, 30d or 15min, or a number of predictions.",
+    {"oneOf": [*_SPAN, _WHOLE, _UNITS]},
+)
+_TIME = _about(
+    "Needs the scope admin; null or left out it is the clock of the server, in UTC. Refused where "
+    "deadlines are counted in predictions, and without an offset where other times of the model "
+    "have one.",
+    {"oneOf": [_NUMBER, {"type": "string", "format": "date-time"}]},
+)
+_SETTINGS = _about(
+    "The arguments of the class; see docs/service.md.",
+    _said(
+        deadline=_about(
+            "How long answers are waited for: a duration such as P30D, PT10M, 30d or 15min, or so "
+            "many predictions. A number is of seconds; of Knobs it is of predictions.",
+            {"oneOf": [*_SPAN, _PREDICTIONS, _UNITS, _NULL]},
+        )
+    ),
+)
+_SHOWN = _about(
+    "What the model was told; POST /models and rebuild take it back.",
+    _said(deadline={"oneOf": [_SECONDS, _PREDICTIONS, _UNITS, _NULL]}),
+)
+_ERROR = {**_said(code=_STRING, message=_STRING), "required": ["code", "message"]}
+_END = _about("null: there is no end yet.", _MAYBE)
+_OUTCOME = {"required": ["outcome"]} | _said(
+    outcome={"enum": list(OUTCOMES)},
+    ticket=_TICKET,
+    value=_MAYBE,
+    low=_END,
+    high=_END,
+    action=_STRING,
+    probability=_NUMBER,
+    play={"type": "array"},
+    setting=_OPEN,
+    error=_ERROR,
+)
+_ANSWER = {"oneOf": [_NUMBER, _list(_NUMBER)]}
 _MODE = {"enum": ["learn", "apprentice", *MODES]}
-_REWARDS = {"enum": ["earliest", "sum"]}
+_REWARDS = _object(("rewards",), rewards={"enum": ["earliest", "sum"]})
 _KIND = {"enum": list(KINDS)}
-_ABOUT = {
-    "name": {"type": "string"},
-    "kind": _KIND,
-    "rounds": {"type": "integer"},
-    "open": {"type": "integer"},
-}
-_NESTED = {"type": ["array", "object", "null"], "items": {"type": "object"}}
-_RANKED = {
-    "type": "array",
-    "minItems": 1,
-    "maxItems": _Most("actions"),
-    "items": _object(("id",), id=_TEXT, features=_NESTED),
-}
+_MODEL = {"name": _STRING, "kind": _KIND, "rounds": _INTEGER, "open": _INTEGER}
+_NESTED = {"type": ["array", "object", "null"], "items": _OPEN}
+_RANKED = _object(("id",), id=_TEXT, features=_NESTED)
 
 _SCHEMAS: dict[str, Any] = {
-    "Error": {"type": "object", "required": ["error"], "properties": {"error": _ERROR}},
-    "Status": {"type": "object", "properties": {"status": {"type": "string"}}},
+    "Error": {**_said(error=_ERROR), "required": ["error"]},
+    "Status": _said(status=_STRING),
     "Create": _object(("name", "kind"), name=_NAME, kind=_KIND, settings=_SETTINGS),
-    "Rebuild": {
-        **_object((), kind=_KIND, settings=_SETTINGS, to=_NAME),
-        "description": "Settings of the new model; those that are not given keep their values. It "
-        "takes the place of the model, or stands beside it under the name 'to'.",
-    },
+    "Rebuild": _about(
+        "Settings of the new model; those that are not given keep their values. It takes the place "
+        "of the model, or stands beside it under the name 'to'.",
+        _object((), kind=_KIND, settings=_SETTINGS, to=_NAME),
+    ),
     "Mode": _object(("mode",), mode=_MODE),
     "SetMode": _object(("mode",), mode={"enum": ["learn", "apprentice"]}),
-    "Rewards": _object(("rewards",), rewards=_REWARDS),
-    "Model": {
-        "type": "object",
-        "properties": {
-            **_ABOUT,
-            "events": {"type": "integer"},
-            "mode": _MODE,
-            "rewards": _REWARDS,
-            "settings": _SHOWN,
-        },
-    },
-    "Models": {
-        "type": "object",
-        "properties": {
-            "models": {
-                "type": "array",
-                "items": {
-                    "type": "object",
-                    "properties": {
-                        **_ABOUT,
-                        "is_ready": {"type": "boolean"},
-                        "is_damaged": {"type": "boolean"},
-                    },
-                },
-            }
-        },
-    },
-    "Said": {
-        "oneOf": [
-            _OUTCOME,
-            {
-                "type": "object",
-                "required": ["items"],
-                "properties": {"items": {"type": "array", "items": _OUTCOME}},
-            },
-        ]
-    },
+    "Rewards": _REWARDS,
+    "Model": _said(
+        **_MODEL, events=_INTEGER, mode=_MODE, settings=_SHOWN, **_REWARDS["properties"]
+    ),
+    "Models": _said(models=_list(_said(**_MODEL, is_ready=_BOOLEAN, is_damaged=_BOOLEAN))),
+    "Said": _one_or_many(_OUTCOME),
     "Peek": _object((), features=_ROW, context=_FEATURES, actions=_ACTIONS),
-    "Peeked": {
-        "type": "object",
-        "description": "What a model of its kind has to say.",
-        "properties": {
-            "value": _NUMBER,
-            "low": {"type": ["number", "null"], "description": "null: there is no end."},
-            "high": {"type": ["number", "null"]},
-            "options": {"type": "array", "items": {"type": "object"}},
-            "setting": {"type": "object"},
-        },
-    },
+    "Peeked": _about(
+        "What a model of its kind has to say.",
+        _said(value=_NUMBER, low=_END, high=_END, options=_list(_OPEN), setting=_OPEN),
+    ),
     "Explain": _object(("features",), features=_FEATURES),
     "Explained": _object(
         ("value", "constant", "parts", "open_tickets", "total"),
@@ -255,39 +175,36 @@ _SCHEMAS: dict[str, Any] = {
     ),
     "Weights": _object(
         ("names",),
-        names={
-            "type": "array",
-            "maxItems": _Most("features"),
-            "items": {"oneOf": [_TEXT, _PAIR]},
-            "description": "Names of numbers, and pairs of a name and a text that it may be.",
-        },
+        names=_about(
+            "Names of numbers, and pairs of a name and a text that it may be.",
+            _list({"oneOf": [_TEXT, _PAIR]}, maxItems=_Most("features")),
+        ),
     ),
-    "Weighed": _object(("weights",), weights={"type": "array", "items": _NUMBER}),
+    "Weighed": _object(("weights",), weights=_list(_NUMBER)),
     "Expect": _object(("setting",), setting=_FEATURES, context=_FEATURES),
     "Expected": _object(
         ("cost", "uncertainty"),
-        cost={"type": ["number", "null"], "description": "null: too few costs have come."},
-        uncertainty={"type": ["number", "null"]},
+        cost=_about("null: too few costs have come.", _MAYBE),
+        uncertainty=_MAYBE,
     ),
     "Choice": _told(),
     "Tick": _object((), at=_TIME),
-    "Ticked": _object(("open",), open={"type": "integer"}),
-    "Report": {"type": "object"},
+    "Ticked": _object(("open",), open=_INTEGER),
+    "Report": _OPEN,
     "Rank": _object(
         ("actions",),
         contextFeatures=_NESTED,
-        actions=_RANKED,
-        excludedActions={"type": ["array", "null"], "items": {"type": "string"}},
-        eventId={
-            **_TEXT,
-            "type": ["string", "null"],
-            "description": "The key of the event: the same body gets the first answer again.",
-        },
+        actions=_list(_RANKED, minItems=1, maxItems=_Most("actions")),
+        excludedActions={"type": ["array", "null"], "items": _STRING},
+        eventId=_about(
+            "The key of the event: the same body gets the first answer again.",
+            {**_TEXT, "type": ["string", "null"]},
+        ),
         deferActivation={"type": ["boolean", "null"]},
     ),
     "Ranking": _object(
         ("ranking", "eventId", "rewardActionId"),
-        ranking={"type": "array", "items": _object(("id",), id=_TEXT, probability=_NUMBER)},
+        ranking=_list(_object(("id",), id=_TEXT, probability=_NUMBER)),
         eventId=_TEXT,
         rewardActionId=_TEXT,
     ),
@@ -301,11 +218,11 @@ _OF_MEMBERS = {
     "key": _KEY,
     "deadline": _OWN,
     "baseline": _TEXT,
-    "shown": {"type": "boolean"},
+    "shown": _BOOLEAN,
     "at": _TIME,
     "ticket": _TICKET,
     "value": _NUMBER,
-    "weight": _WEIGHT,
+    "weight": _about("Of a LinearModel alone.", _NUMBER),
     "setting": _FEATURES,
 }
 
@@ -319,7 +236,7 @@ def _item(line: Method) -> dict[str, Any]:
         found["value"] = _ANSWER
     required = tuple(name for name in ("value", "setting") if name in names)
     one = _object(required, **found) if line.scope == "decide" else _told(required, **found)
-    return _one_or_many(one)
+    return _one_or_many(one, maxItems=_Most("batch"))
 
 
 _SCHEMAS.update(

@@ -25,6 +25,7 @@ from belated.errors import (
     StoreUnavailable,
     UnknownModel,
     UnknownTicket,
+    Unsupported,
 )
 
 _LONGEST = 500  # characters of a message; what clients sent may be in it
@@ -43,6 +44,7 @@ _KINDS: tuple[tuple[type[BelatedError], int, str], ...] = (
     (BadFeedback, 422, "bad_answer"),
     (ClockError, 422, "bad_time"),
     (SpecError, 422, "bad_settings"),
+    (Unsupported, 422, "unsupported"),
     (LogError, 422, "bad_file"),
     (SnapshotError, 500, "store_damaged"),
     (MissingExtra, 501, "not_installed"),

@@ -1,17 +1,21 @@
-"""A request, and an answer to one."""
+"""A request, an answer to one, and the routes that lead from the one to the other."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any
+from functools import lru_cache
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
 
+from belated.service.auth import Token
 from belated.service.bodies import decoded, encoded
 from belated.service.limits import Limits
 from belated.service.refusals import Refused
-from belated.service.tokens import Token
-from belated.service.waiting import Waiting
+
+if TYPE_CHECKING:
+    from belated.service.hub import Hub
 
 Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[dict[str, Any]]]
@@ -49,6 +53,49 @@ def no(refused: Refused) -> Answer:
     return Answer(refused.status, encoded(refused.to_dict()), headers=headers)
 
 
+_SAFE = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cache-control", b"no-store"),
+    (
+        b"content-security-policy",
+        b"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+        b"img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    ),
+    (b"cross-origin-resource-policy", b"same-origin"),
+)
+
+
+def headers_of(given: Answer, is_last: bool) -> list[tuple[bytes, bytes]]:
+    """Return the headers of an answer; after the last one the connection is closed."""
+    headers = [(name.encode(), value.encode("latin-1")) for name, value in given.headers]
+    if given.status != 204:
+        headers.append((b"content-type", given.kind.encode()))
+        headers.append((b"content-length", str(len(given.body)).encode()))
+    if is_last:
+        headers.append((b"connection", b"close"))
+    return [*headers, *_SAFE]
+
+
+def whole(given: Answer, is_last: bool = False) -> bytes:
+    """Return the bytes of an answer that has a body."""
+    before, after = _around(given.status, given.kind, given.headers, is_last)
+    return b"%b%d%b%b" % (before, len(given.body), after, given.body)
+
+
+@lru_cache(maxsize=100)
+def _around(
+    status: int, kind: str, headers: tuple[tuple[str, str], ...], is_last: bool
+) -> tuple[bytes, bytes]:
+    """Return what stands before and after the length of a body."""
+    listed = headers_of(Answer(status, b"", kind, headers), is_last)
+    lines = [name + b": " + value for name, value in listed]
+    start = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}".encode()
+    before, length, after = b"\r\n".join((start, *lines, b"", b"")).partition(b"content-length: 0")
+    return before + length[:-1], after
+
+
 @dataclass(slots=True)
 class Request:
     """What came in."""
@@ -56,7 +103,6 @@ class Request:
     scope: Scope
     receive: Receive
     limits: Limits
-    waiting: Waiting
     where: str = ""
     """The path as it was sent, without what is in front of old ones."""
     path: dict[str, str] = field(default_factory=dict)
@@ -104,18 +150,14 @@ class Request:
         if length is not None and length.isdigit() and int(length) > most:
             self.is_abandoned = True
             raise too_large(most)
-        task = self.waiting.begin()
         try:
-            return await self._read(most)
-        except asyncio.CancelledError:
-            if not self.waiting.was_ended(task):
-                raise
+            async with asyncio.timeout(self.limits.patience) as timeout:
+                return await self._read(most, timeout)
+        except TimeoutError:
             self.is_abandoned = True
             raise Refused(408, "too_slow", "the body did not come in time") from None
-        finally:
-            self.waiting.end(task)
 
-    async def _read(self, most: int) -> bytes:
+    async def _read(self, most: int, timeout: asyncio.Timeout) -> bytes:
         parts, size, counted = [], 0, 0
         while True:
             message = await self.receive()
@@ -127,7 +169,7 @@ class Request:
                 self.is_abandoned = True
                 raise too_large(most)
             if size - counted >= _STEADY:  # it is large, and comes
-                self.waiting.begin()
+                timeout.reschedule(asyncio.get_running_loop().time() + self.limits.patience)
                 counted = size
             if not message.get("more_body", False):
                 return parts[0] if len(parts) == 1 else b"".join(parts)
@@ -157,3 +199,62 @@ def check_plain(encoding: bytes | None) -> None:
 def too_large(most: int) -> Refused:
     """Return the refusal of a body of more bytes than these."""
     return Refused(413, "body_too_large", f"a body may have {most} bytes")
+
+
+# --- Routes ---------------------------------------------------------------------------------------
+
+Handler = Callable[["Hub", Request], Awaitable[Answer]]
+
+
+@dataclass(frozen=True)
+class Route:
+    """What the server does for a method and a path, and what the description says of it."""
+
+    method: str
+    path: str
+    scope: str | None
+    """What a token must open; None: anybody may."""
+    handler: Handler
+    about: str
+    takes: str | None = None
+    """The schema of the body, or the type of a file."""
+    gives: str | None = None
+    statuses: tuple[int, ...] = (200,)
+    has_key: bool = False
+    """Whether an ``Idempotency-Key`` counts, apart from where events happen."""
+    verb: str | None = None
+    """What is done to a model, where the body is one item of it, or many."""
+
+    @property
+    def is_once(self) -> bool:
+        """Whether a request that comes again with its key gets the first answer."""
+        return self.has_key or self.scope in ("decide", "answer")
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The path, split."""
+        return tuple(self.path.split("/")[1:])
+
+
+DECLARED: list[Route] = []
+"""The routes of the handlers that were loaded so far; ``belated.service.routes`` has all."""
+
+
+def route(
+    method: str,
+    path: str,
+    scope: str | None,
+    takes: str | None = None,
+    gives: str | None = None,
+    *,
+    statuses: tuple[int, ...] = (200,),
+    has_key: bool = False,
+) -> Callable[[Handler], Handler]:
+    """Declare the route of a handler, which is described by the first line of its docstring."""
+
+    def declare(handler: Handler) -> Handler:
+        about = (handler.__doc__ or "").partition("\n")[0]
+        DECLARED.append(Route(method, path, scope, handler, about, takes, gives, statuses, has_key))
+        return handler
+
+    return declare

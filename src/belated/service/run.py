@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import ipaddress
 import os
+import resource
 import signal
 import socket
 import threading
@@ -17,19 +19,22 @@ from typing import Any, Self
 
 from belated.errors import MissingExtra, ServiceError, SpecError
 from belated.files import StrPath
-from belated.service import tokens as of
+from belated.service import auth
 from belated.service.app import App
-from belated.service.garbage import leave_out, left_out
 from belated.service.hub import Hub
 from belated.service.journal import Form, Journal, Told
-from belated.service.limits import Limits
+from belated.service.limits import BYTES, Limits
 from belated.service.retry import Address
 from belated.service.shortcut import Shortcut
-from belated.service.wire import BYTES, KNOWN, PLAIN, protocol
 from belated.store import open as open_store
 
 PORT = 8765
 _START = 60.0  # seconds that a server gets to begin
+KNOWN = ("0.30", "0.54")
+"""The first and the last version of uvicorn whose inside is known."""
+PLAIN = "h11"
+_SPARE = 100  # files that are not connections: the store, modules, what is imported and exported
+_MOST = 10_000  # connections
 _GRACE = 30  # seconds that requests get to end when the server is stopped
 
 
@@ -62,7 +67,7 @@ class Server:
             _check_advertised(self.settings.advertise)
         _check_proxies(self.settings.proxies)
         uvicorn = _uvicorn()
-        known = None if self.settings.tokens is None else of.read(self.settings.tokens)
+        known = None if self.settings.tokens is None else auth.read(self.settings.tokens)
         with ExitStack() as held:  # let go of, from the last to the first, whatever fails
             self._socket = _listening(self.settings.host, self.settings.port)
             held.callback(self._socket.close)
@@ -266,3 +271,71 @@ def _uvicorn() -> Any:
     except ImportError as error:
         raise MissingExtra("uvicorn", extra="service", where="belated serve") from error
     return uvicorn
+
+
+# --- Connections ----------------------------------------------------------------------------------
+
+
+def protocol(patience: float, shortcut: Shortcut | None = None) -> Any:
+    """Return what uvicorn reads requests with; ``patience`` is how long a head may take.
+
+    Our own connections bound heads in bytes, in number and in time, take the short way for events,
+    and answer every request that they have read. They stand on the inside of uvicorn, so they are
+    only for the versions that the tests were run with. With others, or without httptools, the
+    parser h11 reads requests. It bounds bytes, and reads on while requests wait for those before
+    them, without end; so there a connection is for one request.
+    """
+    if not is_known():
+        return PLAIN
+    try:
+        from belated.service.connection import Connection
+    except ImportError:  # without httptools
+        return PLAIN
+    return partial(Connection, patience, shortcut, most_connections())
+
+
+def most_connections() -> int:
+    """Return how many connections there may be, so that files can still be opened."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return _MOST if soft == resource.RLIM_INFINITY else max(min(soft - _SPARE, _MOST), 1)
+
+
+def allow_connections() -> None:
+    """Raise the limit of this process on open files, as far as it may and connections need it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _MOST + _SPARE if hard == resource.RLIM_INFINITY else min(_MOST + _SPARE, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def is_known() -> bool:
+    """Tell whether the inside of the uvicorn that is installed is known."""
+    import uvicorn
+
+    first, last = (_numbers(each) for each in KNOWN)
+    return first <= _numbers(uvicorn.__version__) <= last
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """Return the first two numbers of a version, or none where it has others before them."""
+    parts = version.split(".")[:2]
+    return tuple(int(part) for part in parts) if all(part.isdigit() for part in parts) else ()
+
+
+# --- Garbage --------------------------------------------------------------------------------------
+
+
+@contextmanager
+def left_out() -> Iterator[None]:
+    """Leave out all that is there now, until the end: for a process that does nothing else."""
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+
+
+def leave_out() -> None:
+    """Leave out what has come since, too, less the garbage in it."""
+    gc.collect()
+    gc.freeze()

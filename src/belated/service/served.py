@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from belated.errors import SpecError
 from belated.keys import Key
 from belated.service.answered import Ahead, Answered
-from belated.service.asked import Moment, told
+from belated.service.auth import Signer
 from belated.service.bodies import SECONDS
 from belated.service.calls import (
     ASKING,
@@ -24,12 +24,9 @@ from belated.service.calls import (
     Said,
     already_answered,
 )
-from belated.service.constant import Constant
 from belated.service.limits import Limits
 from belated.service.specs import described, unit_of
-from belated.service.stall_reason import explain_stall
-from belated.service.tickets import Signer
-from belated.service.watch import ANSWERS, Watch
+from belated.service.watch import ANSWERS, Moment, Watch, explain_stall, told
 from belated.store import StoredModel, events
 from belated.store.arguments import clocked
 
@@ -66,7 +63,6 @@ class Served:
         self.rewards = "earliest"
         """Which reward of an event counts: the earliest, or the sum of all."""
         self._answered = Answered(lambda: _given(stored))
-        self._constant = None if self.rounds else _constant(stored)
         self._turn = threading.Lock()
         self._asked: events.Event | None = None  # of a chooser, the newest
 
@@ -147,10 +143,7 @@ class Served:
                 self._answered.name(answer[0], key)
                 self._tidy()
         else:
-            asked = self.watch.hear(event, answer is not False, now, when)
-            if self._constant is not None and event[0] == events.OBSERVE and answer is not False:
-                weight = event[4] if len(event) > 4 else 1.0  # nulls at the end are left out
-                self._constant.hear(event[2], weight, asked, now)
+            self.watch.hear(event, answer is not False, now, when)
             if event[0] in _CLOSING:
                 self._answered.forget(events.ticket_of(event))
 
@@ -239,10 +232,7 @@ class Served:
             return Measure(name, report["expected"], report["observed"], begin, "at the start")
         if self.kind == "Learner":
             return Measure("regret at most, a round", _a_round(report), report["rounds"])
-        name, mean, count = f"mean {report['loss']} loss", report["mean_loss"], report["observed"]
-        if self._constant is None:
-            return Measure(name, mean, count)
-        return Measure(name, mean, count, self._constant.mean_loss(), "one number for all")
+        return Measure(f"mean {report['loss']} loss", report["mean_loss"], report["observed"])
 
     def sample(self) -> Measure:
         """Add a point to the curves."""
@@ -330,21 +320,13 @@ class Served:
 
     def kept(self) -> bytes:
         """Return what is kept beside the model."""
-        about = {"rewards": self.rewards, "watch": json.loads(self.watch.kept())}
-        if self._constant is not None:
-            with self._turn:
-                about["constant"] = self._constant.kept()
-        return json.dumps(about).encode()
+        return json.dumps({"rewards": self.rewards, "watch": self.watch.kept()}).encode()
 
     def restore(self, note: bytes) -> None:
         """Go on from what was kept."""
         about = json.loads(note)
         self.rewards = about["rewards"]
-        self.watch.restore(json.dumps(about["watch"]).encode())
-        if "constant" in about:
-            self._constant = _constant(self.stored)
-            if self._constant is not None:
-                self._constant.restore(about["constant"])
+        self.watch.restore(about["watch"])
 
     def read_tail(self) -> None:
         """Find in the log when the newest tickets were asked for and answered, by which keys."""
@@ -379,16 +361,6 @@ def _given(stored: StoredModel) -> Iterable[tuple[Key, int]]:
     """Return the keys that a model knows, and their tickets."""
     keys = stored.in_memory._keys
     return () if keys is None else keys.items()
-
-
-def _constant(stored: StoredModel) -> Constant | None:
-    """Return the baseline of a linear model, whose labels all come; None for others.
-
-    It has to have heard what the model has heard: of a model that learned elsewhere there is none.
-    """
-    if stored.kind != "LinearModel" or stored.in_memory.settings.silence is not None:
-        return None
-    return Constant(stored.in_memory.settings, stored.in_memory.losses)
 
 
 def _interactions(stored: StoredModel) -> int:

@@ -17,19 +17,16 @@ from urllib.parse import unquote
 from belated.errors import StoreInUse
 from belated.service import bodies
 from belated.service.app import App
-from belated.service.applied import Applied, begun, read_items
+from belated.service.auth import Token
 from belated.service.forwarding import SENT_ON, check_deadline
 from belated.service.handlers import items_of
-from belated.service.known import NO_KEY, Form
-from belated.service.replies import whole
-from belated.service.requests import Answer, check_plain, too_large
-from belated.service.routes import Route
+from belated.service.hub import Applied, begun, read_items
+from belated.service.idempotency import NO_KEY, Form
+from belated.service.requests import Answer, Route, check_plain, too_large, whole
 from belated.service.served import Served
-from belated.service.tokens import Token
 from belated.store.batches import lost, safely
 
 _LOOK = 0.02  # seconds between two looks at what is not over
-_REMEMBERED, _LONGEST = 1000, 300  # paths, and their bytes; models are asked for again and again
 
 Headers = list[tuple[bytes, bytes]]
 Reply = Callable[[bytes], None]
@@ -55,22 +52,11 @@ class Shortcut:
 
     def __init__(self, app: App) -> None:
         self._app = app
-        self._found: dict[bytes, Place] = {}
         self._come: list[_Asked] = []  # what is to be applied, in order
         self._long: set[asyncio.Task[None]] = set()
 
     def place(self, url: bytes) -> Place | None:
         """Return where a POST that may be answered on the short way goes, or None."""
-        known = self._found.get(url)
-        if known is None:
-            known = self._find(url)
-            if known is not None and len(url) <= _LONGEST:
-                if len(self._found) >= _REMEMBERED:
-                    self._found.clear()
-                self._found[url] = known
-        return known
-
-    def _find(self, url: bytes) -> Place | None:
         try:
             where = url.decode("ascii")
             route, named, _ = self._app.table.find("POST", where)

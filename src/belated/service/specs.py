@@ -7,6 +7,7 @@ import json
 import math
 import re
 from collections.abc import Callable
+from inspect import signature
 from typing import Any, NamedTuple
 
 from belated.errors import SpecError
@@ -25,25 +26,9 @@ from belated.store.arguments import clocked
 NAME = "[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
 """What the name of a model looks like."""
 _NAME = re.compile(NAME + r"\Z")
-_SHARED = ("silence", "deadline", "late", "wait", "max_open", "bits", "loss")
-_LINEAR = frozenset((*_SHARED, "quantile", "delta", "l1", "l2", "intercept", "interactions"))
-_CHOOSER = frozenset((*_SHARED, "actions", "explore", "baseline", "mode", "interactions", "seed"))
-_KNOBS = frozenset(
-    (
-        "knobs",
-        "start",
-        "goal",
-        "context",
-        "constraints",
-        "hold",
-        "max_step",
-        "holdout",
-        "silence",
-        "deadline",
-        "seed",
-    )
-)
-_LEARNER = frozenset(("spec", "seed", "strict"))
+_LINEAR = frozenset(signature(LinearModel).parameters) - {"columns"}
+_CHOOSER = frozenset(signature(Chooser).parameters) - {"decide"}
+_KNOBS, _LEARNER = (frozenset(signature(kind).parameters) for kind in (Knobs, Learner))
 
 
 def name(value: Any) -> str:

@@ -7,15 +7,16 @@ missing, and no event.
 
 from __future__ import annotations
 
-import json
 import math
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from time import time
-from typing import Any
+from typing import Any, NamedTuple
 
-from belated.service.asked import Asked, Moment
+import numpy as np
+
+from belated.models.clock import AFTER_DATES, SINCE_1970
 from belated.store import events as of
 from belated.store.events import Event
 
@@ -26,6 +27,67 @@ _RECENT = 900  # tickets whose answers are drawn
 _DRAWN = 45
 _OFF = 60.0  # seconds by which times of events may differ from the server's and still be now
 ANSWERS = of.ANSWERS
+REMEMBERED = 1 << 17
+"""Tickets whose times are known."""
+_SAME = 0.1  # seconds that an event may take to get from the server to the store
+_PATIENCE = 3.0  # times the age that nine of ten answers do not exceed
+_SHORTEST = 60.0  # seconds; a shorter pause is never reported
+
+
+# --- Times ----------------------------------------------------------------------------------------
+
+
+def told(event: Event, heard: float) -> float:
+    """Return the time that an event was given, or when it was heard of where it has none.
+
+    Only seconds since 1970 are times that ages can be told by. One that the store put in is now.
+
+    >>> told([of.PREDICT, {"x": 1.0}, "key", 1.7e9], 1.8e9)
+    1700000000.0
+    >>> told([of.PREDICT, {"x": 1.0}, "key", 12.0], 1.8e9)
+    1800000000.0
+    """
+    at = of.time_in(of.at_of(event))
+    if at is None or -_SAME < at - heard < _SAME or not SINCE_1970 <= at < AFTER_DATES:
+        return heard
+    return float(at)
+
+
+class Moment(NamedTuple):
+    """When something happened."""
+
+    heard: float
+    """By the clock of the server."""
+    told: float
+    """By the time that it was given; the same where it was given none."""
+
+
+class Asked:
+    """When the newest tickets were asked for; the time of one stands at its number modulo the room.
+
+    >>> asked = Asked()
+    >>> asked.place(7, 100.0)
+    >>> asked.of(7), asked.of(8)
+    (100.0, None)
+    """
+
+    def __init__(self) -> None:
+        self._next = np.zeros(REMEMBERED, np.int64)  # one more than the ticket of a time
+        self._times = np.zeros(REMEMBERED)
+
+    def place(self, ticket: int, told: float) -> None:
+        """Remember when a ticket was asked for; some before it may come later, or never."""
+        place = ticket % REMEMBERED
+        if self._next[place] <= ticket + 1:
+            self._next[place], self._times[place] = ticket + 1, told
+
+    def of(self, ticket: int) -> float | None:
+        """Return when a ticket was asked for; None where nobody knows."""
+        place = ticket % REMEMBERED
+        return float(self._times[place]) if self._next[place] == ticket + 1 else None
+
+
+# --- Events ---------------------------------------------------------------------------------------
 
 
 class Watch:
@@ -58,7 +120,7 @@ class Watch:
     def ask(self, ticket: int, now: float, told: float | None = None) -> None:
         """Count a prediction or choice, which may have a time of its own."""
         when = now if told is None else told
-        self._asked.place(ticket, now, when)
+        self._asked.place(ticket, when)
         self._draw(ticket, now, when)
         self.asked += 1
         self.last_asked = now
@@ -75,13 +137,10 @@ class Watch:
         if len(self._recent) >= 2 * _RECENT:  # many at a time, as a dict is slow to find its first
             self._recent = dict(islice(self._recent.items(), _RECENT, None))
 
-    def hear(self, event: Event, is_used: bool, now: float, told: float | None = None) -> float:
-        """Count what was heard of a ticket; return when the server was asked for that.
-
-        It is long ago where that is not known any more.
-        """
+    def hear(self, event: Event, is_used: bool, now: float, told: float | None = None) -> None:
+        """Count what was heard of a ticket."""
         if event[0] not in ANSWERS:
-            return -math.inf
+            return
         came = now if told is None else told
         self.answered += 1
         self.late += not is_used
@@ -89,12 +148,9 @@ class Watch:
         self._go_on(now, came)
         self.is_changed = True
         asked = self._asked.of(of.ticket_of(event))
-        if asked is None:
-            return -math.inf
-        heard, when = asked
-        self.ages[bisect_left(AGES, max(came - when, 0.0))] += 1
-        self._close(of.ticket_of(event), came)
-        return heard
+        if asked is not None:
+            self.ages[bisect_left(AGES, max(came - asked, 0.0))] += 1
+            self._close(of.ticket_of(event), came)
 
     def _close(self, ticket: int, came: float) -> None:
         drawn = self._recent.get(ticket)
@@ -126,9 +182,9 @@ class Watch:
             self.points = self.points[::2]
             self._every *= 2.0
 
-    def kept(self) -> bytes:
+    def kept(self) -> dict[str, Any]:
         """Return what a note keeps."""
-        about = {
+        return {
             "ages": self.ages,
             "asked": self.asked,
             "answered": self.answered,
@@ -138,11 +194,9 @@ class Watch:
             "at": time(),
             "points": self.points,
         }
-        return json.dumps(about).encode()
 
-    def restore(self, note: bytes) -> None:
+    def restore(self, about: dict[str, Any]) -> None:
         """Go on from a note."""
-        about = json.loads(note)
         if len(about["ages"]) == len(self.ages):
             self.ages = about["ages"]
         self.asked, self.answered, self.late = about["asked"], about["answered"], about["late"]
@@ -159,7 +213,8 @@ class Watch:
 
         What is newer than the note that was gone on from is counted as well.
         """
-        self._asked = Asked(first, asked)
+        for ticket, moment in enumerate(asked, first):
+            self._asked.place(ticket, moment.told)
         for ticket, moment in list(enumerate(asked, first))[-_RECENT:]:
             self._draw(ticket, *moment)
         new = [moment.heard for moment in asked if moment.heard > self._kept_at]
@@ -190,3 +245,74 @@ class Watch:
 
 def _time(value: float) -> float | None:
     return None if math.isnan(value) else value
+
+
+# --- Why nothing changes --------------------------------------------------------------------------
+
+
+def explain_stall(
+    watch: Watch,
+    report: dict[str, Any],
+    waiting: Iterable[float],
+    now: float,
+    late: int,
+) -> str | None:
+    """Return why nothing has changed lately, or None if there is nothing to explain.
+
+    ``waiting`` has the times at which newest tickets were asked for that still wait, and ``late``
+    counts answers that were dropped. A pause is reported only while a ticket waits, and only if
+    events have the present as their time: a pause in past times says nothing about today's sender.
+    """
+    rounds, still_open = report["rounds"], report["open"]
+    heard = report.get("answered", report.get("observed", 0)) or 0
+    if rounds == 0:
+        return "Nothing was asked of it yet."
+    if heard == 0 and late:
+        return (
+            f"All {late:,} answers came after their tickets were closed, and were dropped: "
+            "a longer deadline, or late=learn, would let it learn from them."
+        )
+    if heard == 0:
+        return (
+            f"No answer has come yet: {still_open:,} of {rounds:,} tickets are open, and it learns "
+            "from the first answer on."
+        )
+    if math.isnan(watch.last_answered):
+        return "No answer has come since this server was started."
+    longest = usual_age(watch)
+    first = min(waiting, default=now)
+    quiet = now - max(first, watch.last_answered)  # for how long that one waits without an answer
+    if watch.is_live and quiet > max(_PATIENCE * longest, _SHORTEST):
+        return (
+            f"No answer has come for {format_duration(quiet)}, though nine of ten take at most "
+            f"{format_duration(longest)}: check that the job that sends labels is running"
+        )
+    if report.get("mode") == "apprentice":
+        return (
+            "It is an apprentice: it learns from what the baseline does, and its own choices are "
+            "not played until its mode is learn."
+        )
+    return None
+
+
+def usual_age(watch: Watch) -> float:
+    """Return an age that nine of ten answers do not exceed."""
+    total, so_far = sum(watch.ages), 0
+    for limit, count in zip(AGES, watch.ages, strict=False):
+        so_far += count
+        if so_far >= 0.9 * total:
+            return limit
+    return AGES[-1]
+
+
+def format_duration(seconds: float) -> str:
+    """Return a duration in words.
+
+    >>> format_duration(90.0), format_duration(7200.0), format_duration(200000.0)
+    ('2 minutes', '2 hours', '2 days')
+    """
+    for size, name in ((86400.0, "day"), (3600.0, "hour"), (60.0, "minute"), (1.0, "second")):
+        if seconds >= size or size == 1.0:
+            count = max(round(seconds / size), 1)
+            return f"{count} {name}{'s' * (count != 1)}"
+    raise AssertionError

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from belated.errors import SpecError, StoreError
 from belated.files import StrPath
-from belated.store.database import Database
 from belated.store.kinds import (
     StoredChooser,
     StoredIntervals,
@@ -32,6 +31,7 @@ from belated.store.lines import Logged
 from belated.store.sqlite import SQLite
 from belated.store.store import SNAPSHOT_EVERY, Store
 from belated.store.stored import History, Pending, StoredModel
+from belated.store.tables import Tables
 
 __all__ = [
     "History",
@@ -83,7 +83,7 @@ def open(
     return _opened(database, database.where, snapshot_every)
 
 
-def _opened(database: Database, where: str, snapshot_every: int) -> Store:
+def _opened(database: Tables, where: str, snapshot_every: int) -> Store:
     """Return the store in a database, which is let go if it cannot be read."""
     try:
         return Store(database, where, snapshot_every)

@@ -6,6 +6,8 @@ What a model is given is what will be read from the log, where the two could dif
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from datetime import date, datetime, timedelta
+from decimal import Decimal
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -14,6 +16,7 @@ import numpy as np
 from belated.core.decisions import Picks
 from belated.core.knobs import Proposal
 from belated.errors import BadFeatures, StoreError
+from belated.frames import row_of
 from belated.keys import check_key
 from belated.models.chooser import Choice, Chooser
 from belated.models.chooser.actions import names_of
@@ -21,7 +24,6 @@ from belated.models.intervals import Intervals
 from belated.models.knobs import Knobs
 from belated.models.linear.model import LinearModel
 from belated.models.methods import METHODS, Bound, Method
-from belated.store.cells import cells_in, cells_out
 from belated.store.events import Event, floats_in, floats_out, ints_in, ints_out, plain_dict
 
 Encode = Callable[[Any, Any, str], tuple[Any, Any]]
@@ -134,6 +136,7 @@ def _row(linear: Any, features: Any, who: str) -> tuple[Any, Any]:
         return row, row
     if features.__class__ is _Encoded:
         return features, features.row
+    features = row_of(features, who)
     row = _row_out(linear, features)
     if columns is not None:
         return row_in(linear, row), row
@@ -184,6 +187,7 @@ def rows_of(model: Any, rows: Any, who: str) -> tuple[Any, list[Any]]:
 
 
 def _context(model: Any, context: Any, who: str) -> tuple[Any, Any]:
+    context = row_of(context, who)
     plain = None if context is None else _named_features(context, "a context", who)
     return plain, plain
 
@@ -300,3 +304,62 @@ _READ_OF_KIND: dict[str, dict[str, Callable[[Any, Any], Any]]] = {
     "Knobs": {"row": lambda model, row: row},
     "Learner": {"answer": _feedback_in},
 }
+
+
+# --- Cells of a log -------------------------------------------------------------------------------
+
+# What JSON has no word for is an object of one name, such as {"datetime": "2026-03-01T12:00:00"}.
+
+_PLAIN_CELLS = frozenset({float, int, str, bool, type(None)})
+
+_READ_CELLS: dict[str, Callable[[Any], Any]] = {
+    "date": date.fromisoformat,
+    "datetime": datetime.fromisoformat,
+    "datetime64": np.datetime64,
+    "decimal": Decimal,
+    "seconds": lambda seconds: timedelta(seconds=seconds),
+}
+
+
+def cells_out(cells: Mapping[str, Any]) -> dict[str, Any]:
+    """Return cells for JSON, or say which of them cannot be written down."""
+    for name in cells:
+        if not isinstance(name, str):
+            raise BadFeatures(f"features: names must be strings, got {name!r}; nothing has changed")
+    return {str(name): _cell_out(name, value) for name, value in cells.items()}
+
+
+def cells_in(cells: Mapping[str, Any]) -> dict[str, Any]:
+    """Undo ``cells_out``."""
+    return {name: _cell_in(value) for name, value in cells.items()}
+
+
+def _cell_out(name: str, value: Any) -> Any:
+    if type(value) in _PLAIN_CELLS:
+        return value
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, Decimal):
+        return {"decimal": str(value)}
+    if isinstance(value, np.datetime64):
+        return None if np.isnat(value) else {"datetime64": str(value)}
+    if isinstance(value, np.generic) and not isinstance(value, np.timedelta64):
+        return _cell_out(name, value.item())
+    if value != value:  # a time that is none
+        return None
+    if isinstance(value, datetime):
+        return {"datetime": value.isoformat()}
+    if isinstance(value, date):
+        return {"date": value.isoformat()}
+    if isinstance(value, timedelta):
+        return {"seconds": value.total_seconds()}
+    raise BadFeatures(
+        f"features: {name!r} cannot be written to a log, got {value!r}; nothing has changed"
+    )
+
+
+def _cell_in(value: Any) -> Any:
+    if value.__class__ is not dict:
+        return value
+    ((kind, said),) = value.items()
+    return _READ_CELLS[kind](said)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from belated.errors import NotCommitted, StoreUnavailable
+from belated.logger import LOG
 
 if TYPE_CHECKING:
     from belated.store.entry import Entry
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 After = Callable[[BaseException | None], None]
 """Is told why a batch failed, or None when it is committed."""
 
-_LOG = logging.getLogger("belated")
+_LOOK = 0.2  # seconds after which it is looked again what became of a batch that is not done
 
 
 class Part:
@@ -61,11 +62,6 @@ class Batch:
         """Whether there is anything to commit, or anyone who waits for it."""
         return bool(self.added or self.waiting or self.notes or self.after)
 
-    @property
-    def has_snapshot(self) -> bool:
-        """Whether there is a snapshot to write, which takes longer."""
-        return any(snapshot is not None for *_, snapshot in self.added)
-
     def parts(self) -> dict[Entry, Part]:
         """Return what is to be written of each model."""
         parts: dict[Entry, Part] = {}
@@ -102,7 +98,7 @@ def done() -> Batch:
 
 
 COMMITTED = done()
-"""That of an event which was committed by itself."""
+"""That of a call that has changed nothing."""
 
 
 def lost(error: BaseException) -> NotCommitted:
@@ -138,4 +134,128 @@ def safely(function: Callable[..., None], *arguments: Any) -> None:
     try:
         function(*arguments)
     except Exception:
-        _LOG.exception("what was to be called after a commit has raised")
+        LOG.exception("what was to be called after a commit has raised")
+
+
+# --- Who waits ------------------------------------------------------------------------------------
+
+
+class Queued:
+    """A call of one thread, which waits at ``gate`` until it is committed, refused or left to it.
+
+    ``apply`` returns the answer and the batch, and is called with the lock of the model.
+    """
+
+    __slots__ = ("answer", "apply", "batch", "entry", "error", "gate", "is_left")
+
+    def __init__(self, entry: Entry, apply: Callable[[], tuple[Any, Batch]]) -> None:
+        self.entry, self.apply = entry, apply
+        self.gate = closed_gate()
+        self.answer: Any = None
+        self.batch: Batch | None = None
+        """What it is committed with."""
+        self.error: BaseException | None = None
+        """Why it was refused."""
+        self.is_left = False
+        """Whether its own thread is to do it: the model is in use, or has to be built anew."""
+
+    @property
+    def is_done(self) -> bool:
+        """Whether there is nothing to wait for any more."""
+        batch = self.batch
+        return self.is_applied if batch is None else batch.is_done
+
+    @property
+    def is_applied(self) -> bool:
+        """Whether it was applied, refused or left to its own thread."""
+        return self.batch is not None or self.error is not None or self.is_left
+
+    def run(self) -> None:
+        """Apply it, without waiting for anything; what it raises is its own thread's.
+
+        Never in the main thread: an interrupt would keep the lock, which only ``with`` gives back
+        for sure.
+        """
+        lock = self.entry.lock
+        if not lock.acquire(blocking=False):
+            self.is_left = True
+            return
+        try:
+            if self.entry.is_stale or self.entry.about.is_deleted:
+                self.is_left = True
+            else:
+                self.answer, self.batch = self.apply()
+        except BaseException as error:  # also what a user's own code ends its own thread with
+            self.error = error
+        finally:
+            lock.release()
+
+    def result(self) -> tuple[Any, Batch | None]:
+        """Return the answer and what it is committed with, or raise why it was refused."""
+        error, self.error = self.error, None
+        if error is None:
+            return self.answer, self.batch
+        try:
+            raise error
+        finally:
+            del error  # which has this frame, and so itself, in its trace
+
+
+class Teller:
+    """A thread of the store's own, which commits what nobody waits for and tells what became of it.
+
+    ``settle_all`` returns when all batches that there are now are done. As one is marked together
+    with those that fail with it, all that were asked for before are done then too. Where it raises
+    instead, the thread looks again.
+    """
+
+    def __init__(self, settle_all: Callable[[], None]) -> None:
+        self._settle_all = settle_all
+        self._lock = threading.Lock()
+        self._wanted = closed_gate()
+        self._untold: list[Batch] = []
+        self._is_stopped = False
+        self.thread: threading.Thread | None = None
+        """None until it is needed."""
+
+    def ask(self, batch: Batch, after: After) -> bool:
+        """Have ``after`` called when a batch is done; False after the end, when nobody can."""
+        with self._lock:
+            if self._is_stopped:
+                return False
+            if self.thread is None:
+                thread = threading.Thread(target=self._work, name="belated-store", daemon=True)
+                thread.start()
+                self.thread = thread
+            batch.after.append(after)
+            self._untold.append(batch)
+        open_gate(self._wanted)
+        return True
+
+    def _work(self) -> None:
+        is_stopped = False
+        while not is_stopped:
+            self._wanted.acquire(timeout=_LOOK if self._untold else -1)  # once for all that asked
+            is_stopped = self._is_stopped  # all that asked before that are in what is settled now
+            with suppress(Exception):
+                self._settle_all()
+            self._tell()
+        open_gate(self._wanted)  # for another such thread, if starting one was interrupted
+
+    def _tell(self) -> None:
+        """Tell what became of batches that are done."""
+        with self._lock:
+            told = [batch for batch in self._untold if batch.is_done]
+            self._untold = [batch for batch in self._untold if not batch.is_done]
+        for batch in told:
+            while batch.after:
+                safely(batch.after.pop(0), batch.error)
+
+    def stop(self) -> None:
+        """Let the thread come to its end."""
+        with self._lock:
+            self._is_stopped = True
+            thread = self.thread
+        open_gate(self._wanted)
+        if thread is not None and thread is not threading.current_thread():
+            thread.join()

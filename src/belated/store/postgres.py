@@ -79,7 +79,7 @@ def _driver() -> Any:
 
 
 class PostgreSQL(Tables):
-    """A database behind a URL; see ``belated.store.database.Database``."""
+    """A database behind a URL; see ``belated.store.tables``."""
 
     is_shared = True
 

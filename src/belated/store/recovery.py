@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import gc
-import warnings
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from itertools import islice
+from typing import Any, NamedTuple, TypeVar
 
-from belated.errors import BelatedError, SnapshotError, StoreDamaged, StoreError, StoreWarning
-from belated.store.database import Described, Era, Readable, Row, Source
+from belated.errors import BelatedError, SnapshotError, StoreDamaged, StoreError
+from belated.logger import LOG
+from belated.store.database import Described, Era, Readable, Row, Saved, Source
 from belated.store.events import Event, decoded, opened_row, opened_snapshot
 from belated.store.kinds import KINDS, Kind
 from belated.store.replay_context import Past
+from belated.store.tables import Tables
 
+T = TypeVar("T")
+
+_ROWS = 10_000  # that are read while nothing is committed
 _CHUNK = 20_000  # events that are decoded at once
 # What a model says of an event, also a hostile one. All else comes from elsewhere, such as a time
 # limit or a want of memory, and says nothing of the log.
@@ -66,11 +72,12 @@ def _start(database: Source, about: Described, objects: Any, until: int | None) 
         try:
             return kind.restored(opened_snapshot(saved), objects), saved.length
         except SnapshotError as error:
-            warnings.warn(
-                f"{about.name!r}: the snapshot at event {saved.length} cannot be used, an older "
-                f"one or the log will do: {error}",
-                StoreWarning,
-                stacklevel=2,
+            LOG.warning(
+                "%r: the snapshot at event %d cannot be used; an older one or the log is read "
+                "instead: %s",
+                about.name,
+                saved.length,
+                error,
             )
     if about.first > 0:
         raise StoreDamaged(
@@ -156,20 +163,33 @@ def opened(about: Described, row: Row) -> bytes:
 class Rebuilt:
     """A model with other settings that sees a log, as far as it has come."""
 
-    def __init__(self, about: Described, model: Any) -> None:
-        if about.first > 0:
+    def __init__(
+        self,
+        about: Described,
+        model: Any,
+        length: int = 0,
+        has_times: bool = False,
+        *,
+        is_shadow: bool = False,
+    ) -> None:
+        if about.first > length:
             raise StoreError(
                 f"rebuild: the events of {about.name!r} before event {about.first} were compacted, "
                 "so that no other model can see them"
             )
         self.model = model
-        self.length = 0
+        self.length = length
         """Events seen so far."""
         self._about = about
-        self._past = Past()
+        self._past = Past(has_times=has_times, is_shadow=is_shadow)
         KINDS[about.kind].unname(model, self._past)
         self._specs = iter([*about.eras, Era(1 << 62, about.spec)])
         self._end = 0  # of what was played with the settings in ``past``
+
+    @property
+    def has_times(self) -> bool:
+        """Whether the log has had a time so far."""
+        return self._past.has_times
 
     def go_on(self, database: Readable, until: int | None = None) -> None:
         """See what has come since, up to an event."""
@@ -200,3 +220,29 @@ class Rebuilt:
     def finish(self) -> None:
         """Give the keys to the tickets that can still be answered."""
         KINDS[self._about.kind].name_all(self.model, self._past)
+
+
+# --- Reading --------------------------------------------------------------------------------------
+
+
+class InTurns:
+    """Reads some at a time; ``turn`` is held by the one who uses the database."""
+
+    def __init__(self, database: Tables, turn: threading.Lock) -> None:
+        self._database, self._turn = database, turn
+
+    def rows(self, model: int, first: int) -> Iterator[Row]:
+        """Return the rows of a model that hold events from ``first`` on."""
+        return self._some(self._database.rows(model, first), _ROWS)
+
+    def snapshots(self, model: int) -> Iterator[Saved]:
+        """Return the snapshots of a model, the newest first."""
+        return self._some(self._database.snapshots(model), 1)
+
+    def _some(self, found: Iterator[T], most: int) -> Iterator[T]:
+        while True:
+            with self._turn:
+                some = list(islice(found, most))
+            if not some:
+                return
+            yield from some

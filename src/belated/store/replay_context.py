@@ -49,6 +49,8 @@ class Past:
     """Whether the deadline was a length of time, so that the store put times in."""
     has_times: bool = False
     """Whether the log has had a time so far."""
+    is_shadow: bool = False
+    """Whether a chooser compares its own choices with those that were played."""
     _models: dict[bytes, Any] = field(default_factory=dict)
 
     def close(self, event: Event) -> None:
@@ -164,7 +166,7 @@ def _choose(model: Chooser, named: dict[str, Any], played: Any, past: Past) -> N
         None,
         named["at"],
         named["deadline"],
-        named.get("baseline"),
+        played[0] if past.is_shadow else named.get("baseline"),
         named.get("shown", True),
         tuple(played),
     )

@@ -5,11 +5,6 @@ flushed to the disk (``fdatasync``), so that what was answered survives a killed
 the system and a loss of power, as far as the disk tells the truth. SQLite takes a damaged frame of
 that log for its end.
 
-A commit that makes the write-ahead log longer has the file system write down its new length too.
-SQLite overwrites that log from its start once it has carried over 1000 pages; before, after so many
-commits that it pays, the log is given the length that it would have then, in one go. What follows
-the last commit has no valid checksum, and SQLite reads no further.
-
 One process has a store open at a time: it holds a lock (``flock``) on a file beside it, which the
 system takes back when the process ends, however it ends. Others may read the file meanwhile.
 
@@ -27,26 +22,21 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from time import time
 from typing import Any
 from weakref import WeakSet
 
 from belated.errors import StoreClosed, StoreDamaged, StoreError, StoreInUse, StoreUnavailable
-from belated.store.faults import is_fault
 from belated.store.tables import ADD_ROW, TABLES, Execute, Tables
 
 _APPLICATION = 0x62656C61  # "bela"
 _VERSION = 3
-_FEW = 64  # commits, after which the write-ahead log is made longer
-_SHARE = 0.1  # of what is free on the disk, that it may take
-_PAGES, _PAGE, _HEAD = 1010, 4096 + 24, 32  # that it has when SQLite carries it over, or some more
 _OURS = TABLES.format(
     number="INTEGER PRIMARY KEY AUTOINCREMENT", key="INTEGER PRIMARY KEY", blob="BLOB", real="REAL"
 )
 
 
 class SQLite(Tables):
-    """A database in one file; see ``belated.store.database.Database``."""
+    """A database in one file; see ``belated.store.tables``."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         super().__init__()
@@ -54,7 +44,6 @@ class SQLite(Tables):
         self.pragmas: dict[str, Any] = {"journal_mode": "WAL", "synchronous": "FULL"}
         self._connection: sqlite3.Connection | None = None
         self._busy: sqlite3.Connection | None = None  # in a transaction, which may be interrupted
-        self._commits = 0  # of one row, by this connection
         self._log = f"{self.path}-wal"
         self._files: dict[str, _File] = {}  # the files that are open, by their paths
         self._size = 0  # of the database when it was last checked
@@ -88,7 +77,6 @@ class SQLite(Tables):
         connection = sqlite3.connect(
             self.path, isolation_level=None, check_same_thread=False, timeout=10.0
         )
-        self._commits = 0
         try:
             connection.execute("PRAGMA trusted_schema = OFF")
             _prepare(connection, self.path)
@@ -149,35 +137,10 @@ class SQLite(Tables):
         connection = self._connection or self._open()
         self.check()
         try:
-            self._commits += 1
-            if self._commits == _FEW:
-                self._lengthen()
             connection.execute(ADD_ROW, row)
         except BaseException as error:
             self._fail(connection, error)
             raise
-
-    def _lengthen(self) -> None:
-        """Give the write-ahead log the length that it will have; zeros are no valid frames.
-
-        Their blocks are written, as to fill blocks that are only reserved changes the file too.
-        """
-        try:
-            log = os.open(self._log, os.O_WRONLY | os.O_CLOEXEC)
-            try:
-                length, disk = os.fstat(log).st_size, os.fstatvfs(log)
-                more = _HEAD + _PAGES * _PAGE - length
-                if 0 < more < disk.f_bavail * disk.f_frsize * _SHARE:
-                    os.pwrite(log, bytes(more), length)
-                    os.fdatasync(log)
-            finally:
-                os.close(log)
-        except OSError as error:  # then it grows by and by
-            if not is_fault(error):  # but a time limit
-                raise
-
-    def _disown(self, execute: Execute, model: int) -> None:
-        """Do nothing: the process that has the file open writes all models."""
 
     def _fail(self, connection: sqlite3.Connection, error: BaseException) -> None:
         """Close the connection, which rolls back; an error of SQLite becomes ours."""
@@ -189,24 +152,6 @@ class SQLite(Tables):
         self.lost()
         if isinstance(error, sqlite3.Error):
             raise _ours(f"{self.path}", error) from error
-
-    def hold(self, model: int) -> None:
-        """Do nothing: the process that has the file open writes all models."""
-
-    def release(self, model: int) -> None:
-        """Do nothing."""
-
-    @property
-    def clock(self) -> float:
-        """The time of the system, in seconds since 1970."""
-        return time()
-
-    def is_alive(self, address: str) -> bool:
-        """Return True: no other process has models of the file."""
-        return True
-
-    def disconnect(self, session: int | None) -> None:
-        """Do nothing: no other process may write."""
 
     def close(self) -> None:
         """Let go of the file and of the lock."""

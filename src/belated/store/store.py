@@ -27,10 +27,9 @@ from belated.models.learner.learner import Learner
 from belated.models.linear.model import LinearModel
 from belated.models.moments import Time, time_of
 from belated.store.batches import Part
-from belated.store.database import Database, Described, Era, Note, Row, Saved
+from belated.store.database import Described, Era, Note, Row, Saved
 from belated.store.entry import Entry, check_rule
 from belated.store.events import Event, decoded, new_row
-from belated.store.in_turns import InTurns
 from belated.store.kinds import (
     KINDS,
     StoredChooser,
@@ -41,8 +40,10 @@ from belated.store.kinds import (
     kind_of,
 )
 from belated.store.lines import LogLines, lines
-from belated.store.recovery import Rebuilt, begun, opened, recovered
+from belated.store.recovery import InTurns, Rebuilt, begun, opened, recovered
 from belated.store.settings import with_settings
+from belated.store.shadow import Shadows
+from belated.store.tables import Tables
 from belated.store.writer import Writer
 
 SNAPSHOT_EVERY = 200_000
@@ -65,7 +66,7 @@ class Store:
     Made by ``bl.open``. Use it in a ``with`` statement, or call ``close``.
     """
 
-    def __init__(self, database: Database, where: str, snapshot_every: int) -> None:
+    def __init__(self, database: Tables, where: str, snapshot_every: int) -> None:
         self._database = database
         self.where = where
         """The path or the URL, without secrets."""
@@ -74,8 +75,10 @@ class Store:
         self._lock = threading.RLock()  # around the list of models
         self._process = _forks[0]
         self._is_open = True
-        self.writer = Writer(self._write, self._write_one, self._is_written)
+        self.writer = Writer(self._write, self._is_written, self._check_process)
         """Commits what models did."""
+        self.shadows = Shadows(self)
+        """Second models on the same events."""
         self._known: dict[str, Described] = {}
         self._entries: dict[str, Entry] = {}
         self._losses = 0  # of the connection, and with it of all that was held
@@ -137,9 +140,15 @@ class Store:
         """Refuse calls after the end."""
         if not self._is_open:
             raise StoreClosed(f"the store {self.where} is closed")
+        self._check_process()
+
+    def _check_process(self) -> None:
+        """Refuse calls in a forked process before they wait for locks that nobody gives back."""
         if _forks[0] != self._process:
             raise StoreError(
-                f"the store {self.where} was opened by the process that this one was forked from"
+                f"the store {self.where} was opened by the process that this one was forked from; "
+                "open a store after the fork, in the one process that uses it (gunicorn: in "
+                "post_worker_init; Celery: in worker_process_init), or use belated serve"
             )
 
     def check(self) -> None:
@@ -243,6 +252,7 @@ class Store:
                 notes = () if note is None else (Note(note[0], time(), note[1]),)
                 self._database.delete(about.number, notes)
                 self._forget(name)
+            self.shadows.end(about)
 
     def release(self, name: str) -> None:
         """Forget a model, and let another process write it where several share a store.
@@ -250,6 +260,7 @@ class Store:
         Nothing of it is lost: ``model`` brings it back. Calls of those who still have it bring it
         back as well.
         """
+        self.check_open()
         with self._lock:
             about = self._about(name)
             with self._quiet(about), self.writer.turn:
@@ -362,13 +373,6 @@ class Store:
         for entry, part in parts.items():
             entry.committed += part.size
 
-    def _write_one(self, entry: Entry, text: str) -> None:
-        """Put one event on disk; who calls this has just looked whether the store is open."""
-        first = entry.length
-        _check_next(entry, first)
-        self._database.write([new_row(entry.about.number, first, time(), text, 1)], ())
-        entry.length = entry.committed = first + 1
-
     def _is_written(self, parts: dict[Entry, Part], notes: dict[str, bytes]) -> bool:
         """Tell whether a batch is on disk, as a whole; nobody else here has written since.
 
@@ -422,7 +426,7 @@ class Store:
         while True:
             with self.writer.turn:
                 losses = self._hold(entry.about)
-            found = recovered(self._in_turns, entry.about, entry.objects)
+            found = recovered(self.in_turns, entry.about, entry.objects)
             if found.length < entry.committed:
                 raise StoreDamaged(
                     f"{entry.about.name!r}: the log ends before event {found.length}, and "
@@ -455,7 +459,8 @@ class Store:
         return self._losses
 
     @property
-    def _in_turns(self) -> InTurns:
+    def in_turns(self) -> InTurns:
+        """The database, for long reads that others interrupt."""
         return InTurns(self._database, self.writer.turn)
 
     def rebuild(
@@ -482,6 +487,7 @@ class Store:
         the model itself puts it in its place. ``check`` is given the model before that, and may
         raise, so that nothing changes.
         """
+        self.check_open()
         if spec is None or isinstance(spec, Mapping):
             spec = self.respecified(name, spec or {})
         with self._lock:
@@ -496,7 +502,7 @@ class Store:
         rebuilt = Rebuilt(about, kind.restored(blob, kind.objects(spec)))
         _check_start(about, spec, rebuilt.model)
         self.writer.settle_all()
-        rebuilt.go_on(self._in_turns)  # and everything else goes on too
+        rebuilt.go_on(self.in_turns)  # and everything else goes on too
         if to is None:
             rebuilt.finish()
             return rebuilt.model
@@ -516,6 +522,7 @@ class Store:
 
         With changes it has seen nothing; without, it is what the model was put in as.
         """
+        self.check_open()
         with self._lock:
             about = self._about(name)
             entry = self._entries.get(name)
@@ -555,6 +562,26 @@ class Store:
         about.number = number
         self._known[about.name] = about
 
+    def shadow(self, name: str, spec: Any = None) -> Any:
+        """Let a second model learn from all events of a model, or return the one that does.
+
+        ``spec`` is a ``LinearModel``, ``Intervals`` or ``Chooser`` that has seen nothing, of the
+        class of the model and with the same labels. It sees the log from the start, takes the place
+        of an earlier shadow, and goes on with the same tickets and keys; it never answers. Returns
+        a copy of it in memory, as it is now; None where there is none. ``report`` of the model has
+        that of its shadow, which is brought up to date when it is looked at.
+        """
+        about = self._about(name)
+        if spec is not None:
+            _check_start(about, spec, spec)
+            self.shadows.begin(about, spec, self.respecified(name, {}))
+        found = self.shadows.of(about)
+        return None if found is None else KINDS[about.kind].restored(found.snapshot(), None)
+
+    def end_shadow(self, name: str) -> None:
+        """Remove the shadow of a model."""
+        self.shadows.end(self._about(name))
+
     def compact(self, name: str, before: Time | int | None = None) -> int:
         """Let a snapshot stand for old events, and drop them; return how many are dropped.
 
@@ -569,12 +596,13 @@ class Store:
                 return self._compacted(about, self._entries.get(name), when)
 
     def _compacted(self, about: Described, entry: Entry | None, when: float | None) -> int:
+        self.shadows.of(about, fewest=1)  # which could not read what is dropped
         with self.writer.turn:
             losses = self._hold(about)
         until = None if when is None else self._first_since(about, when)
         objects = None if entry is None else entry.objects
         check_rule(about, objects)
-        found = recovered(self._in_turns, about, objects, until)
+        found = recovered(self.in_turns, about, objects, until)
         if found.length <= about.first:
             return 0
         if found.length < about.replayed:
@@ -595,7 +623,7 @@ class Store:
     def _first_since(self, about: Described, when: float) -> int:
         """Return the number of the first event that was committed at a time or later."""
         last = about.first
-        for row in self._in_turns.rows(about.number, about.first):
+        for row in self.in_turns.rows(about.number, about.first):
             if row.written >= when:
                 break
             last = row.first + row.size
@@ -642,21 +670,22 @@ class Store:
         asked for may be missing.
         """
         about, start = self._begun(name)
-        found = lines(self._in_turns, about, start)
+        found = lines(self.in_turns, about, start)
         return LogLines(found, about.kind, about.spec, [era.spec for era in about.eras])
 
     def _begun(self, name: str) -> tuple[Described, Any]:
         """Return what is known of a model, and what it was before the first event of its log."""
+        self.check_open()
         with self._lock:
             about = replace(self._about(name))
             entry = self._entries.get(name)
         self.writer.settle_all()
         objects = None if entry is None else entry.objects
-        return about, begun(self._in_turns, about, objects)
+        return about, begun(self.in_turns, about, objects)
 
     def events(self, about: Described, first: int, end: int) -> Iterator[tuple[Event, float]]:
         """Return the events from ``first`` to before ``end``, and when each was written."""
-        for row in self._in_turns.rows(about.number, first):
+        for row in self.in_turns.rows(about.number, first):
             if row.first >= end:
                 return
             for place, event in enumerate(decoded([opened(about, row)]), row.first):
@@ -678,7 +707,7 @@ class Store:
         with self.writer.turn:
             end = self._database.end(about.number)
         with parquet.exporting(path) as beside:
-            count = parquet.export(self._in_turns, about, beside, start, end, note)
+            count = parquet.export(self.in_turns, about, beside, start, end, note)
             self._check_same(about)
         return count
 

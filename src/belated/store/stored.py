@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import update_wrapper
@@ -12,8 +11,9 @@ from itertools import chain
 from time import time
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
-from belated.errors import BadFeatures, BelatedError, NotCommitted, SpecError, StoreWarning
+from belated.errors import BadFeatures, BelatedError, NotCommitted, SpecError
 from belated.frames import Frame, is_frame
+from belated.logger import LOG
 from belated.missing import is_missing
 from belated.models.clock import SINCE_1970
 from belated.models.methods import METHODS
@@ -21,10 +21,10 @@ from belated.models.moments import AWARE, NUMBERS, Moment, Time, as_text, read_t
 from belated.models.named import listed_keys, named
 from belated.models.online import is_column
 from belated.store.arguments import LoggedMethod, clocked, logged_methods, played_in, rows_of
-from belated.store.batches import COMMITTED, After, Batch, done
+from belated.store.batches import COMMITTED, After, Batch, Queued, done
 from belated.store.entry import Entry
 from belated.store.events import Event, LoggedTime, encoded, span_in, time_in
-from belated.store.queued import Queued
+from belated.tables import report_html
 
 T = TypeVar("T")
 Call = tuple[str, dict[str, Any]]
@@ -60,13 +60,12 @@ class Pending:
         self._writer.settle(self.batch)
         return self.answer
 
-    def then(self, after: After, within: float = 0.0) -> None:
+    def then(self, after: After) -> None:
         """Call ``after(None)`` when the event is committed, ``after(error)`` when it is lost.
 
-        What it raises is logged (logger ``belated``) and goes no further. Who gives ``within``
-        commits it himself if the last commit took less than so many seconds.
+        What it raises is logged (logger ``belated``) and goes no further.
         """
-        self._writer.then(self.batch, after, within)
+        self._writer.then(self.batch, after)
 
 
 class History(NamedTuple):
@@ -98,14 +97,15 @@ class StoredModel:
         self._entry = entry
         self._writer = entry.store.writer
 
+    _repr_html_ = report_html
+
     # --- Events ---------------------------------------------------------------------------------
 
     def _done(self, method: LoggedMethod, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """Call a method, and return its answer once it is committed."""
         entry, writer, answer, batch = self._entry, self._writer, None, None
         arguments = method.bind(given, named)
-        is_alone = writer.is_idle
-        if not is_alone:  # others are at work, and one does it for all
+        if not writer.is_idle:  # others are at work, and one does it for all
             entry.store.check_open()
             writer.faults.check()
             # It may be another thread that applies it: none of the user's code, or by mistake.
@@ -115,45 +115,35 @@ class StoredModel:
                 writer.do(call)
                 answer, batch = call.result()
         if batch is None:  # it is left to this thread, which may wait for what it needs
-            answer, batch = self._begun(method, arguments, is_alone)
+            answer, batch = self._begun(method, arguments)
         if batch is not COMMITTED:
             writer.settle(batch)
         return answer
 
-    def _begun(
-        self, method: LoggedMethod, arguments: dict[str, Any], is_alone: bool = False
-    ) -> tuple[Any, Batch]:
-        """Call a method under the lock, and add it to the log, so that both have one order.
-
-        Where the caller ``is_alone`` it is committed as well.
-        """
+    def _begun(self, method: LoggedMethod, arguments: dict[str, Any]) -> tuple[Any, Batch]:
+        """Call a method under the lock, and add it to the log, so that both have one order."""
         entry = self._entry
         entry.store.check_open()  # before the lock, which nobody may give back after a fork
         self._writer.faults.check()
         with entry.lock:
-            return self._applied(entry.ready(), method, arguments, is_alone)
+            return self._applied(entry.ready(), method, arguments)
 
     def _applied(
-        self, model: Any, method: LoggedMethod, arguments: dict[str, Any], is_alone: bool = False
+        self, model: Any, method: LoggedMethod, arguments: dict[str, Any]
     ) -> tuple[Any, Batch]:
         """Call a method, and add it to the log; the lock is held."""
-        entry, writer = self._entry, self._writer
-        is_due = entry.length + 1 - entry.saved >= entry.store.snapshot_every
+        entry = self._entry
         try:
             answer, events = self._called(model, method, arguments)
             if not events:
                 return answer, COMMITTED
-            text = encoded(*events)
-            if is_alone and not is_due and len(events) == 1:
-                batch = writer.put(entry, text)
-            else:
-                batch = writer.add(entry, text, len(events))
+            batch = self._writer.add(entry, encoded(*events), len(events))
         except BelatedError:  # refused: nothing has changed
             raise
         except BaseException:
             entry.is_stale = True  # something came between its state and its log
             raise
-        if is_due or entry.length - entry.saved >= entry.store.snapshot_every:
+        if entry.length - entry.saved >= entry.store.snapshot_every:
             self._save(model)
         return answer, batch
 
@@ -179,8 +169,8 @@ class StoredModel:
     ) -> tuple[Any, list[Event]]:
         """Call a method for many at once, which is logged as one event for each."""
         single, who = self.methods[method.line.single], method.name
-        frame = self._take_frame(method, arguments)
         as_frame = arguments.pop("as_frame", False)
+        frame = self._take_frame(method, arguments, as_frame)
         columns: dict[str, list[Any]] = {}
         shared: dict[str, Any] = {}
         for name, given in arguments.items():
@@ -223,18 +213,14 @@ class StoredModel:
             self._finish(single, event)
             if single.played:
                 event[single.played] = played_in(answer, place)
-        if as_frame:
-            if frame is None:
-                raise BadFeatures(
-                    f"{who}: as_frame=True needs rows in a frame; nothing has changed"
-                )
-            answer = frame.like({"ticket": answer.tickets, "value": answer.values})
-        return answer, events
+        return (answer if frame is None or not as_frame else frame.of(answer)), events
 
-    def _take_frame(self, method: LoggedMethod, arguments: dict[str, Any]) -> Frame | None:
+    def _take_frame(
+        self, method: LoggedMethod, arguments: dict[str, Any], is_needed: bool
+    ) -> Frame | None:
         """Replace a frame by its rows as dicts, because the log keeps names; return the frame."""
         name = method.names.get("row", "")
-        if not is_frame(arguments.get(name)):
+        if not is_needed and not is_frame(arguments.get(name)):
             return None
         frame = Frame(arguments[name], method.name)
         for other in ("keys", "at"):
@@ -273,7 +259,7 @@ class StoredModel:
         except NotCommitted:  # those who wait for their events are told
             return
         except (BelatedError, MemoryError) as error:  # the log has everything all the same
-            warnings.warn(f"{self.name!r}: no snapshot: {error}", StoreWarning, stacklevel=2)
+            LOG.warning("%r: no snapshot was written: %s", self.name, error)
         except BaseException:  # as in ``read``
             entry.is_stale = True
             raise
@@ -484,6 +470,12 @@ class StoredModel:
         entry = self._entry
         return self.read(lambda _: History(entry.length, entry.about.first, entry.saved))
 
+    def _reported(self) -> Any:
+        """Return the report of the model, with that of its shadow if it has one."""
+        entry = self._entry
+        report, length, model = self.read(lambda found: (found.report(), entry.length, found))
+        return entry.store.shadows.add_to(report, entry.about, model, length)
+
     def save(self) -> None:
         """Write a snapshot to the store, so that the next start is quick."""
         self._entry.store.check_open()
@@ -552,6 +544,8 @@ def _method(name: str, model: type[Any], method: LoggedMethod | None) -> Any:
     def look(self: StoredModel, *given: Any, **named: Any) -> Any:
         if name == "page":  # drawn from a copy, so that no other call waits
             return function(model.restore(self.snapshot()), *given, **named)
+        if name == "report":
+            return self._reported()
         taken = [list(each) if isinstance(each, Iterator) else each for each in given]
         return self.read(lambda found: getattr(found, name)(*taken, **named))
 

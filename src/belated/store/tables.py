@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from time import time
 from typing import Any
 
 from belated.errors import StoreDamaged
@@ -64,16 +65,18 @@ Execute = Callable[..., list[tuple[Any, ...]]]
 
 
 class Tables(ABC):
-    """A database with these tables; see ``belated.store.database.Database``.
+    """A database with these tables. Every method is one transaction; one thread at a time uses it.
 
     What fails closes the connection, so that the next one reads what is there; then ``lost`` is
     called.
     """
 
     lost: Callable[[], None]
-    is_shared = False
-
+    """Is called when the connection is lost, and with it what was held."""
     broken: Callable[[int | None], None]
+    """Is called, by another thread, with the session whose connection is dead."""
+    is_shared = False
+    """Whether others may write other models at the same time."""
 
     def __init__(self) -> None:
         self.lost = self.broken = _nothing
@@ -95,8 +98,38 @@ class Tables(ABC):
         """Add one row of events, and commit."""
 
     @abstractmethod
-    def _disown(self, execute: Execute, model: int) -> None:
-        """Remove the record of the owner of a model, if processes share the database."""
+    def check(self) -> None:
+        """Raise ``StoreUnavailable`` if the database cannot be written at the moment.
+
+        It does not wait, and any thread may call it.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of everything."""
+
+    # --- Other processes, where the database is shared ------------------------------------------
+
+    @property
+    def clock(self) -> float:
+        """The time that all processes agree on which share it, in seconds since 1970."""
+        return time()
+
+    def is_alive(self, address: str) -> bool:
+        """Tell whether a process at an address that has models is alive, as far as is known."""
+        return True
+
+    def disconnect(self, session: int | None) -> None:  # noqa: B027
+        """Give up the connection of a session, and all that is held."""
+
+    def hold(self, model: int) -> None:  # noqa: B027
+        """Become the writer of a model until the end, or raise ``StoreInUse``."""
+
+    def release(self, model: int) -> None:  # noqa: B027
+        """Let another process write a model."""
+
+    def _disown(self, execute: Execute, model: int) -> None:  # noqa: B027
+        """Remove the record of the owner of a model."""
 
     # --- Writing --------------------------------------------------------------------------------
 

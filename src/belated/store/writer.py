@@ -2,7 +2,7 @@
 
 Events are appended to the open batch, in the order in which they were applied. One of those who
 wait for it leads: it commits the batch for all. Those that come while it does find the next batch
-open. One thread alone (``is_idle``) does everything itself, at once.
+open.
 
 **Gathering.** Who shared the last commit is expected for the next one. The last of them to come
 leads: it is awake. The first waits only so long for the others (``_patience``), and then leads with
@@ -24,7 +24,7 @@ the last one is not done yet, that is left to whoever marks it. So nobody ever s
 done and one before it that is not. Who waits for a batch, or is to be told of it, goes by its mark
 alone; to be woken says only that it is time to look.
 
-**Faults and interrupts.** What a database or the system says of a write (``faults.is_fault``) is a
+**Faults and interrupts.** What a database or the system says of a write (``is_fault``) is a
 failure. All else that comes out of it is an interrupt: the handler of a signal may raise anything
 in the main thread, after any call. Nothing here relies on what an interrupted thread still does.
 What is added to a batch, taken or marked is so in one step that is not divided, as no call is in
@@ -42,30 +42,29 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from threading import get_ident
-from time import perf_counter
+from time import monotonic, perf_counter
 from typing import TYPE_CHECKING
 
 from belated.errors import NotCommitted, StoreError
 from belated.store.batches import (
-    COMMITTED,
     After,
     Batch,
     Notes,
     Part,
+    Teller,
     closed_gate,
     done,
     lost,
     open_gate,
     safely,
 )
-from belated.store.faults import Faults, is_fault
-from belated.store.lead import Lead
-from belated.store.telling import Teller
 
 if TYPE_CHECKING:
+    from belated.store.batches import Queued
     from belated.store.entry import Entry
-    from belated.store.queued import Queued
 
+_MOST = 3  # in a row, after which commits are tried only now and then
+_FIRST_REST, _LONGEST_REST = 0.05, 2.0  # seconds between two tries
 _PATIENCE = 0.5  # of what a commit takes, for those who have not come yet
 _EACH = 50e-6  # seconds for each of them, as they are woken one by one
 _LONGEST = 0.005  # seconds
@@ -73,21 +72,80 @@ _LOOK = 0.2  # seconds after which one who sleeps looks whether anyone leads
 _MAIN = threading.main_thread().ident  # the one thread that signals interrupt
 
 
+def is_fault(error: BaseException) -> bool:
+    """Tell whether an error is what a database or the system says of a write that has failed.
+
+    All else that comes out of a write is an interrupt, after which nobody knows what is on disk:
+    the handler of a signal may raise anything. A time limit is mostly a ``TimeoutError``, which is
+    an ``OSError`` as well; but those of the system have a number.
+    """
+    return isinstance(error, StoreError) or (isinstance(error, OSError) and error.errno is not None)
+
+
+class Faults:
+    """Commits in a row that have failed."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        """How many; 0 after one that did not."""
+        self._rests_until = 0.0
+        self._reason = ""
+
+    def add(self, error: Exception) -> None:
+        """Note one more."""
+        self.count += 1
+        if self.count >= _MOST:
+            rest = min(_FIRST_REST * 2.0 ** (self.count - _MOST), _LONGEST_REST)
+            self._rests_until, self._reason = monotonic() + rest, str(error)
+
+    def check(self) -> None:
+        """Refuse events while there is no use in trying.
+
+        Every event that is applied and then lost has its model built anew. So after some failures
+        in a row a commit is tried only now and then.
+        """
+        if self._rests_until and self._rests_until > monotonic():
+            raise NotCommitted(
+                f"the store cannot be written at the moment ({self._reason}); nothing has changed: "
+                f"it is tried again within {_LONGEST_REST:g} s"
+            )
+
+
+class Lead:
+    """The time for which one thread commits for all.
+
+    ``is_over`` is all that an interrupted one has to say, and it says that nothing more comes from
+    it. To set it is the first thing that is done where an interrupt is caught, and as no call comes
+    before it, a second interrupt cannot come before it either.
+    """
+
+    __slots__ = ("gate", "is_mending", "is_over")
+
+    def __init__(self, gate: threading.Lock | None = None) -> None:
+        self.gate = gate
+        """Where the thread itself has waited."""
+        self.is_mending = False
+        """Whether it has taken over from one who was interrupted."""
+        self.is_over = False
+
+
 class Writer:
     """Commits batches, one at a time and in order.
 
-    ``write`` puts all parts of a batch on disk, or raises and leaves everything as it was;
-    ``write_one`` does that with one event of one model, which is quicker. ``is_written`` tells
-    whether a batch is on disk, where ``write`` was interrupted, or raises where nobody can know.
+    ``write`` puts all parts of a batch on disk, or raises and leaves everything as it was.
+    ``is_written`` tells whether a batch is on disk, where ``write`` was interrupted, or raises
+    where nobody can know. ``check_process`` raises in a process that was forked from the one that
+    writes.
     """
 
     def __init__(
         self,
         write: Callable[[dict[Entry, Part], dict[str, bytes]], None],
-        write_one: Callable[[Entry, str], None],
         is_written: Callable[[dict[Entry, Part], dict[str, bytes]], bool],
+        check_process: Callable[[], None],
     ) -> None:
-        self._write, self._write_one, self._is_written = write, write_one, is_written
+        self._write, self._is_written = write, is_written
+        self._check_process = check_process
         self._lock = threading.Lock()  # around the open batch, and all below
         self._open = Batch()
         self._last = done()  # that was taken; those who wait for it are being woken when it is done
@@ -148,47 +206,6 @@ class Writer:
             self._open.notes.append((name, body))
             return self._open
 
-    # --- Alone ----------------------------------------------------------------------------------
-
-    def put(self, entry: Entry, text: str) -> Batch:
-        """Commit one event here and now, where nobody else is at work; else ``add`` it.
-
-        The caller has locked the model, and who wants to read it waits for the commit as well.
-        Where this fails, nobody else is concerned, as nobody else has used the model since.
-        """
-        lead, error = Lead(), None
-        try:
-            with self._lock:
-                is_busy = self._leader or self._calls or self._open.is_used or entry.is_stale
-                if not is_busy:
-                    self._leader = lead
-            if not is_busy:
-                with self.turn:
-                    begin = perf_counter()
-                    try:
-                        self._write_one(entry, text)
-                    except Exception as raised:
-                        if not is_fault(raised):
-                            raise
-                        entry.is_stale, error = True, raised
-                    self._took = perf_counter() - begin
-                if error is None:
-                    self.faults.count = 0
-                    self.commits += 1
-                    self.events += 1
-                else:
-                    self.faults.add(error)
-                self._step_down(lead, 0)
-        except BaseException:
-            lead.is_over = entry.is_stale = True  # first of all, as another interrupt may come
-            self._stir()
-            raise
-        if is_busy:
-            return self.add(entry, text, 1)
-        if error is not None:
-            raise lost(error) from error
-        return COMMITTED
-
     # --- Waiting --------------------------------------------------------------------------------
 
     def do(self, call: Queued) -> None:
@@ -222,12 +239,14 @@ class Writer:
 
     def settle_all(self) -> None:
         """Return when everything that was added before is committed or has failed."""
+        self._check_process()
         with self._lock:
             batch = self._open
         self._wait(batch)
 
     def _wait(self, batch: Batch) -> None:
         """Return when a batch is done, by this thread if it is the one that leads."""
+        self._check_process()
         if self._applies == get_ident():  # from within a call: nobody else can lead
             self._wake_next(self._commit())
             return
@@ -451,26 +470,18 @@ class Writer:
 
     # --- Not waiting ----------------------------------------------------------------------------
 
-    def then(self, batch: Batch, after: After, within: float = 0.0) -> None:
+    def then(self, batch: Batch, after: After) -> None:
         """Have ``after`` called when a batch is committed or has failed.
 
-        A thread of the store's own does it, and commits what nobody waits for; or the caller, here
-        and now, where nobody else is at it, there is no snapshot to write, and the last commit took
-        less than ``within`` seconds and did not fail. What ``after`` raises is logged.
+        A thread of the store's own does it, and commits what nobody waits for. What ``after``
+        raises is logged.
         """
-        is_here = batch.is_done or self._is_quick(batch, within)
-        if not is_here and self.teller.ask(batch, after):
-            return
+        self._check_process()
         if not batch.is_done:
+            if self.teller.ask(batch, after):
+                return
             self._wait(batch)
         safely(after, batch.error)
-
-    def _is_quick(self, batch: Batch, within: float) -> bool:
-        """Tell whether to commit a batch takes less than some seconds, as far as can be known."""
-        if self._took >= within or self.faults.count or self.turn.locked():
-            return False
-        with self._lock:
-            return self.is_idle and not batch.after and not batch.has_snapshot
 
 
 def _check_sound(entry: Entry) -> None:

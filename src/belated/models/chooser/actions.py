@@ -10,6 +10,7 @@ from belated.core.decisions import names_of
 from belated.errors import BadFeatures, SpecError
 from belated.limits import HUGE_VALUE
 from belated.models.linear.features import Features
+from belated.scalars import plain
 
 __all__ = ["Actions", "Crossing", "checked_crossing", "names_of", "refusal"]
 
@@ -53,8 +54,9 @@ def refusal(context: Features, given: Any) -> BadFeatures:
 
 def _numbers(features: Features) -> Iterator[tuple[str, float]]:
     for name, value in features.items():
-        if not isinstance(value, str | None):
-            yield name, float(value)
+        number = plain(value)
+        if isinstance(number, float):
+            yield name, number
 
 
 def _cannot(where: str, name: str, value: float) -> BadFeatures:

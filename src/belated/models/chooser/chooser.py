@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from belated.core import decisions as core_decisions
 from belated.core.decisions import Choice, Option, Picks
 from belated.core.user_parts import UserRule
 from belated.errors import BadFeatures, BadFeedback, SpecError
 from belated.explore import Exploration, GapWeighted
+from belated.frames import Frame
 from belated.keys import Key
 from belated.models.chooser.actions import Actions, refusal
 from belated.models.chooser.report import ChooserReport, report_of
@@ -153,16 +154,6 @@ class Chooser(Model[float, Settings], core_decisions.Chooser):
             self, context: Features | None = None, actions: Actions | None = None
         ) -> list[Option]: ...
 
-        def choose_many(
-            self,
-            contexts: Iterable[Features | None] | int,
-            actions: Actions | None = None,
-            *,
-            keys: Any = None,
-            at: Any = None,
-            deadline: Duration | None = None,
-        ) -> Picks: ...
-
         def peek_many(
             self, contexts: Iterable[Features | None], actions: Actions | None = None
         ) -> list[list[Option]]: ...
@@ -170,6 +161,51 @@ class Chooser(Model[float, Settings], core_decisions.Chooser):
         def shown(self, ticket: int | Key, *, at: Time | None = None) -> None: ...
 
         def choice(self, ticket: int | Key) -> Choice: ...
+
+    @overload
+    def choose_many(
+        self,
+        contexts: Any,
+        actions: Actions | None = None,
+        *,
+        keys: Any = None,
+        at: Any = None,
+        deadline: Duration | None = None,
+        as_frame: Literal[False] = False,
+    ) -> Picks: ...
+
+    @overload
+    def choose_many(
+        self,
+        contexts: Any,
+        actions: Actions | None = None,
+        *,
+        keys: Any = None,
+        at: Any = None,
+        deadline: Duration | None = None,
+        as_frame: Literal[True],
+    ) -> Any: ...
+
+    def choose_many(
+        self,
+        contexts: Any,
+        actions: Actions | None = None,
+        *,
+        keys: Any = None,
+        at: Any = None,
+        deadline: Duration | None = None,
+        as_frame: bool = False,
+    ) -> Any:
+        """Choose in many contexts; return tickets, actions and probabilities.
+
+        ``contexts`` is a list of what ``choose`` takes, a number of them without features, or a
+        frame; then ``keys``, ``at`` and ``as_frame`` are those of ``LinearModel.predict_many``.
+        ``actions`` are those of all. The result is the same, bit for bit, as one by one. Contexts,
+        keys and times are checked first.
+        """
+        frame = Frame(contexts, "choose_many") if as_frame else None
+        found = super().choose_many(contexts, actions, keys=keys, at=at, deadline=deadline)  # type: ignore[no-untyped-call]
+        return found if frame is None else frame.of(found)
 
     @property
     def model(self) -> LinearModel:
@@ -190,7 +226,7 @@ class Chooser(Model[float, Settings], core_decisions.Chooser):
 
     @mode.setter
     def mode(self, mode: Mode) -> None:
-        self._mode = checked_mode(mode)
+        self._alone("mode", lambda: setattr(self, "_mode", checked_mode(mode)))
 
     def _bad_reward(self, who: str, given: Any) -> BadFeedback:
         """Return the error for a reward that cannot be learned."""

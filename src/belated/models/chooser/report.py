@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from belated.arrays import add_in_order
+from belated.models.linear.columns import changed_columns, column_rows
 from belated.models.linear.report import LinearReport
 from belated.tables import Row, Table
 
@@ -60,6 +61,11 @@ class ChooserReport(Table):
     model: LinearReport
     silence: float | None = None
     hidden: int = 0
+    shadow: ChooserReport | None = field(default=None, compare=False)
+    """That of the second chooser on the same events, in a store.
+
+    Its baseline is what was played: ``gain`` is what it predicts that its own choices would win.
+    """
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for JSON."""
@@ -86,7 +92,10 @@ class ChooserReport(Table):
             rows.append((f"  {name[:24]}", f"{action.chosen:,}", mean))
         if len(often) > _SHOWN:
             rows.append((f"  and {len(often) - _SHOWN:,} more", "", ""))
-        return rows
+        if self.shadow is not None and self.shadow.gain is not None:
+            gain = f"agreed; predicted gain {self.shadow.gain:+.4g} a choice"
+            rows.append(("shadow", f"{self.shadow.agreement:.1%}", gain))
+        return rows + column_rows(self.model.new_columns, self.model.gone_columns)
 
     @property
     def _never_shown(self) -> str:
@@ -111,6 +120,7 @@ def _shown(mean: float | None) -> str:
 def report_of(chooser: Chooser) -> ChooserReport:
     """Read the report off the counts."""
     counted, silence = chooser._choices, chooser.model.settings.silence
+    columns = changed_columns(chooser._encoder.of_context)
     actions, rounds, by_name = {}, counted.rounds, dict(counted.actions)
     for name, counts in by_name.items():
         mean = _mean(counts.total, counts.answered, counts.chosen, silence)
@@ -129,7 +139,9 @@ def report_of(chooser: Chooser) -> ChooserReport:
         gain=counted.gain / counted.compared if counted.compared else None,
         mode=chooser.mode,
         actions=actions,
-        model=chooser.model.report(),
+        model=dataclasses.replace(
+            chooser.model.report(), new_columns=columns.new, gone_columns=columns.gone
+        ),
         silence=silence,
         hidden=len(counted.hidden),
     )

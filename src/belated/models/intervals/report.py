@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from belated.tables import Row, Table
@@ -41,6 +41,8 @@ class IntervalsReport(Table):
     at_most: float
     half_width: float | None
     most_open: int
+    shadow: IntervalsReport | None = field(default=None, compare=False)
+    """That of the second intervals on the same events and labels, in a store."""
 
     @property
     def share_open(self) -> float:
@@ -64,7 +66,7 @@ class IntervalsReport(Table):
     def rows(self) -> list[Row]:
         """Return what a person reads."""
         left_out = ("left out", f"{self.unbounded:,}", "unbounded, from before the first label")
-        return [
+        rows: list[Row] = [
             ("predictions", f"{self.rounds:,}", ""),
             (
                 "labels",
@@ -80,6 +82,10 @@ class IntervalsReport(Table):
             *([left_out] if self.unbounded else []),
             ("half-width", _shown(self.half_width, ".4g"), "mean of those with a label"),
         ]
+        if self.shadow is not None:
+            coverage = _shown(self.shadow.coverage, ".4f")
+            rows.append(("shadow", _shown(self.shadow.half_width, ".4g"), f"coverage {coverage}"))
+        return rows
 
     def _promise(self) -> str:
         if self.is_vacuous:

@@ -9,20 +9,20 @@ on, as ``replay`` would have done.
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from belated.arrays import Bools, Floats, Ints
+from belated.core.online import named_error
+from belated.errors import BelatedError, UnknownTicket
 from belated.keys import Key
 from belated.models.linear.rows import Rows
+from belated.models.named import Named
 
 if TYPE_CHECKING:
     from belated.models.linear.model import LinearModel
 
-MANY = 1_000
-"""Predictions without times of which a new model says nothing."""
 LEAST_SHARE = 10
 """A batch is taken for history if it is larger than a tenth of what the model has seen."""
 
@@ -81,18 +81,41 @@ class Backfill:
         return names
 
     def observe(
-        self, model: LinearModel, tickets: Ints, labels: Floats, weights: Floats, times: Floats
+        self, model: LinearModel, heard: Named, labels: Floats, weights: Floats, times: Floats
     ) -> Bools | None:
         """Merge answers, and return which were used; None: they are not too early to be learned."""
+        tickets = heard.tickets
+        self._check(model, heard, labels, weights)
         self._answers.append((tickets, labels, weights, np.broadcast_to(times, tickets.shape)))
         latest = max(float(batch.times.max()) for batch in self._batches)
-        if not (times < latest).any():
+        if not (times <= latest).any():
             return None
         try:
             return self._merge(model)[-tickets.size :]
-        except BaseException:
+        except BaseException as error:
             self._answers.pop()
+            if isinstance(error, BelatedError):  # a label that cannot be
+                raise named_error(error, "replay", "observe_many") from None
             raise
+
+    def forget_last(self) -> None:
+        """Forget the newest answers, which the model has refused."""
+        self._answers.pop()
+
+    def _check(self, model: LinearModel, heard: Named, labels: Floats, weights: Floats) -> None:
+        """Refuse tickets that were answered before or never handed out, as without times."""
+        closed = np.concatenate([np.empty(0, np.int64), *(answers[0] for answers in self._answers)])
+        tickets = heard.tickets
+        is_wrong = np.isin(tickets, closed) | (tickets < 0) | (tickets >= model.rounds)
+        for place in np.flatnonzero(is_wrong).tolist():
+            try:
+                model._keys.ticket(tickets[place] if heard.names is None else heard.names[place])
+            except UnknownTicket as error:
+                raise named_error(error, "", f"observe_many: position {place}") from None
+            told = tickets[place : place + 1], labels[place : place + 1], weights[place : place + 1]
+            _, status = model._linear.first_refused(*told, False)
+            if status < 0:
+                raise model._refused(status, *told, 0, heard.at("observe_many", place))
 
     def note(self, model: LinearModel) -> None:
         """Remember where the model stands."""
@@ -142,14 +165,6 @@ def begun(model: LinearModel, batch: Batch) -> Backfill | None:
     """Return what keeps a batch that is about to be predicted; None: nothing does."""
     rows, rounds = batch.rows.height, model.rounds
     if not batch.has_times:
-        if rows > max(rounds, MANY):
-            warnings.warn(
-                f"predict_many: {rows:,} predictions in one call, after {rounds:,} before: if they "
-                "are old and their answers come next, every answer will look as late as all of "
-                "them; use replay, or give the time of every row and answer with at=",
-                UserWarning,
-                stacklevel=5,
-            )
         return None
     before = model._backfill
     if before is not None and before.takes_predictions and before.is_current(model):

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from belated.arrays import Floats, Ints
 from belated.errors import AlreadyObserved, BadFeedback, UnknownTicket
 from belated.frames import cells_of, is_column
-from belated.refusals import out_of_turn
+from belated.refusals import SEVERAL_CLASSES, out_of_turn
 from belated.validation import numbers
 
 
@@ -85,5 +85,8 @@ def _numbers_of(given: Any, who: str) -> Floats:
     for place, item in enumerate(items):
         is_number = isinstance(item, Number | np.bool_) and not isinstance(item, np.timedelta64)
         if not is_number:
-            raise BadFeedback(f"{rule}, got {item!r} at position {place}; nothing has changed")
+            hint = f": {SEVERAL_CLASSES}" if isinstance(item, str) and "label" in who else ""
+            raise BadFeedback(
+                f"{rule}, got {item!r} at position {place}; nothing has changed{hint}"
+            )
     return cells_of(given).numbers

@@ -75,6 +75,9 @@ class Hasher(hashing.Hasher):
             if all(name in parts for name in group)
         ]
         shape = (max(lengths, default=0), len(parts) + len(together))
+        if shape[0]:  # all rows have the same names
+            self.entries(dict.fromkeys(columns))
+            self.rows_read += shape[0] - 1
         indices = np.zeros(shape, dtype=np.int64)
         values = np.zeros(shape)
         present = np.zeros(shape, dtype=np.bool_)

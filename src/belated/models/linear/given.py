@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from belated.arrays import Floats, Ints
+from belated.core.linear import NAMED, PLACED
 from belated.errors import BadFeatures
-from belated.frames import AnyFrame, Frame, is_frame
+from belated.frames import AnyFrame, Frame, each_row, is_frame
 from belated.limits import HUGE_VALUE
 from belated.models.linear.features import Features, Hasher
 from belated.models.linear.rows import Rows, from_arrays, from_dense
@@ -32,12 +33,14 @@ Entries = tuple[Ints, Floats, int]
 class GivenRows:
     """What turns rows into entries, or says what is wrong with them."""
 
-    __slots__ = ("_coordinates", "_positions", "hasher")
+    __slots__ = ("_coordinates", "_positions", "hasher", "kind")
 
     def __init__(self, settings: Settings) -> None:
         self._coordinates = 1 << settings.bits
         self._positions: Ints = np.arange(64, dtype=np.int64)
         self.hasher = Hasher(settings.bits, settings.interactions, settings.columns)
+        self.kind = 0
+        """Whether the latest rows were NAMED or PLACED; 0: neither, as there were none."""
 
     def row(self, features: Any) -> Entries:
         """Return the entries of a row."""
@@ -61,6 +64,7 @@ class GivenRows:
     def rows(self, given: Any, who: str) -> Rows:
         """Return many rows, checked."""
         sparse: Rows
+        self.kind = 0 if isinstance(given, Rows) else PLACED  # those of a hasher have had names
         if isinstance(given, tuple):
             sparse = from_arrays(given, who)
         elif isinstance(given, np.ndarray):
@@ -69,8 +73,9 @@ class GivenRows:
             given = given if isinstance(given, Frame) else Frame(given, who)
             sparse = self._framed(given, who)
         else:
-            sparse = self._listed(given, who)
+            sparse = self._listed(each_row(given), who)
         indices, values = sparse.indices, sparse.values
+        self.kind = self.kind if indices.size else 0
         if not (  # without arrays as long as all rows; NaN is in no range
             0 <= indices.min(initial=0) <= indices.max(initial=0) < self._coordinates
             and values.min(initial=0.0) >= -HUGE_VALUE
@@ -98,8 +103,13 @@ class GivenRows:
                 f"{who}: rows are (indptr, indices, values), a matrix, a frame, or a list of rows; "
                 f"got {type(given).__name__}"
             )
-        parts = []
+        parts, self.kind = [], 0
         for position, row in enumerate(given):
+            self.kind |= NAMED if isinstance(row, Mapping) else PLACED
+            if self.kind == NAMED | PLACED:
+                raise BadFeatures(
+                    f"{who}: row {position}: some rows have named features, and others have places"
+                )
             try:
                 indices, values, count = self.row(row)
             except BadFeatures as error:
@@ -114,6 +124,7 @@ class GivenRows:
 
     def _framed(self, frame: Frame, who: str) -> Rows:
         """Return the rows of a frame, the same as its dicts would give."""
+        self.kind = NAMED
         if self.hasher.columns is not None:  # rows as the log has them
             return self._listed(frame.dicts(), who)
         if not frame.columns:

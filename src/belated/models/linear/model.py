@@ -6,7 +6,7 @@ import operator
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,8 +30,9 @@ from belated.models.linear.losses import LOSSES, Loss
 from belated.models.linear.report import LinearReport, report_of
 from belated.models.linear.rows import Rows
 from belated.models.linear.settings import Late, Settings, Wait, checked
-from belated.models.moments import Moment, Time, read_time
+from belated.models.moments import Moment, read_time
 from belated.models.named import Named, keys_of, named
+from belated.models.old_events import warn_without_times
 from belated.models.online import RowModel, is_column
 from belated.models.snapshots import Contents
 from belated.models.times import NEVER, Times
@@ -154,6 +155,9 @@ class LinearModel(
 
     if TYPE_CHECKING:  # what the core has
         _linear: Any
+        _kind_of_rows: int
+
+        def _check_kind(self, kind: int, who: str) -> None: ...
 
         def _predict_rows(self, *arguments: Any) -> Any: ...
 
@@ -198,74 +202,8 @@ class LinearModel(
         """Return the model of the core with all answers, or as it is while a call is at work."""
         self._drop_backfill()
         with suppress(BusyError):
-            self._alone("report", self._linear.look)
+            self._alone("report", self._linear.apply_provisionally)
         return self._linear
-
-    @overload
-    def predict_many(
-        self,
-        rows: Many,
-        *,
-        keys: str | Iterable[Key | None] | None = None,
-        at: Time | TimesLike | None = None,
-        deadline: Duration | None = None,
-        as_frame: Literal[False] = False,
-    ) -> Forecasts: ...
-
-    @overload
-    def predict_many(
-        self,
-        rows: Any,
-        *,
-        keys: str | Iterable[Key | None] | None = None,
-        at: Time | TimesLike | None = None,
-        deadline: Duration | None = None,
-        as_frame: Literal[True],
-    ) -> Any: ...
-
-    def predict_many(
-        self,
-        rows: Many,
-        *,
-        keys: str | Iterable[Key | None] | None = None,
-        at: Time | TimesLike | None = None,
-        deadline: Duration | None = None,
-        as_frame: bool = False,
-    ) -> Any:
-        """Predict for many rows; return their tickets and predictions.
-
-        ``rows`` is (indptr, indices, values), a matrix, a list of what ``predict`` takes, or a
-        frame of pandas, polars or pyarrow, whose columns are features. The result is the same, bit
-        for bit, as row by row. ``keys`` has the key of every row, as a list, an array or a column;
-        None or NaN is that of a row without one. Where one cannot be a key, is there twice or
-        belongs to a ticket that is open, nothing has changed. ``at`` is one time, or that of every
-        row. Of a frame, both may be the names of columns, which are then no features, and with
-        ``as_frame=True`` the result is a frame of the same kind.
-
-        If rows and labels of ``observe_many`` have times of their own, the model learns old events
-        in the order of time: see ``docs/data.md``.
-
-        >>> import belated as bl
-        >>> model = bl.LinearModel("squared")
-        >>> tickets, values = model.predict_many([{"x": 1.0}, {"x": 2.0}], keys=["a", "b"])
-        >>> model.observe_many(["b", "a"], [4.0, 2.0]).tolist()
-        [True, True]
-        """
-        found = super().predict_many(rows, keys=keys, at=at, deadline=deadline)
-        if not as_frame:
-            return found
-        return Frame(rows, "predict_many").like({"ticket": found.tickets, "value": found.values})
-
-    @overload
-    def peek_many(self, rows: Many, *, as_frame: Literal[False] = False) -> Floats: ...
-
-    @overload
-    def peek_many(self, rows: Any, *, as_frame: Literal[True]) -> Any: ...
-
-    def peek_many(self, rows: Many, *, as_frame: bool = False) -> Any:
-        """Return what ``predict`` would for each of many rows, without tickets or any change."""
-        values = super().peek_many(rows)
-        return Frame(rows, "peek_many").like({"value": values}) if as_frame else values
 
     def explain(self, row: Features) -> Explanation:
         """Return what each named feature adds to the prediction now, largest first; no change.
@@ -324,7 +262,7 @@ class LinearModel(
 
     def report(self) -> LinearReport:
         """Return counts, delays so far, the mean loss, and how much each expert counts."""
-        return report_of(self.settings.loss, self._looked())
+        return report_of(self.settings.loss, self._looked(), self.hasher)
 
     def losses(self, values: ArrayLike, labels: ArrayLike) -> Floats:
         """Return the losses of predictions, as ``predict`` gave them.
@@ -363,7 +301,9 @@ class LinearModel(
         return self._rows.row(features)
 
     def _rows_of(self, rows: Any, who: str) -> Rows:
-        return self._rows.rows(rows, who)
+        sparse = self._rows.rows(rows, who)
+        self._check_kind(self._rows.kind, who)
+        return sparse
 
     def _bad_entry(
         self, features: Row, place: int, index: int, value: float, who: str
@@ -388,15 +328,18 @@ class LinearModel(
         if is_frame(rows):
             given = Frame(rows, who)
             keys, at = given.taken(keys), given.taken(at, may_be_time=True)
-        sparse = self._rows.rows(given, who)
-        names = None if keys is None else keys_of(keys, sparse.height, who)
-        if names is not None:
-            self._check_keys(names, who)
+        sparse = self._rows_of(given, who)
+        names = None
+        if keys is not None:
+            names = self._check_keys(keys_of(keys, sparse.height, who), who)
         times, kind = self._column_of_times(at, sparse.height, who)
+        if times.size == 1:
+            warn_without_times(sparse.height, self.rounds)
         span = NEVER
         if deadline is not None:
-            first = Moment(times[0], kind) if kind else None
-            span = self._times.issued(first, deadline, who)[1]
+            latest = Moment(times.max(), kind) if kind else None  # its unit is the least plausible
+            span = self._times.issued(latest, deadline, who)[1]
+        self._kind_of_rows |= self._rows.kind
         return sparse, names, times, span, kind
 
     def _predicted(self, rows: Any, keys: Any, at: Any, deadline: Any) -> Forecasts:
@@ -419,9 +362,14 @@ class LinearModel(
         is_old = old is not None and is_column(at) and old.is_current(self)
         if old is not None and is_old:
             heard, *given = self._labels_arguments(tickets, answers, weights, at, old)
-            used = old.observe(self, heard.tickets, *given)
+            used = old.observe(self, heard, *given)
         if used is None:
-            used = super()._observed(tickets, answers, weights, at)  # type: ignore[no-untyped-call]
+            try:
+                used = super()._observed(tickets, answers, weights, at)  # type: ignore[no-untyped-call]
+            except BaseException:
+                if old is not None and is_old:
+                    old.forget_last()
+                raise
         if old is not None:
             if is_old:
                 old.note(self)
@@ -433,7 +381,7 @@ class LinearModel(
     def _column_of_times(self, at: Any, count: int, who: str) -> tuple[Floats, int]:
         """Return one time or those of all events, and their kind."""
         if is_column(at):
-            times, kind = self._times.of_events(at, count, who)
+            times, kind = self._times.of_batch(at, count, who)
             return times, kind
         moment = read_time(at, who)
         is_answer = who == "observe_many"  # which needs no time
@@ -458,6 +406,8 @@ class LinearModel(
             where = heard.at("observe_many", again)
             raise AlreadyObserved(f"{where}: ticket {wanted[again]} is there twice")
         times, _ = self._column_of_times(at, wanted.size, "observe_many")
+        if keys is None:  # else old ones may be merged
+            self._times.warn_of_old(at, times)
         return heard._replace(tickets=np.ascontiguousarray(wanted)), y, w, times
 
     def _replay_arguments(
@@ -472,7 +422,7 @@ class LinearModel(
         keys: Sequence[Key] | None,
     ) -> tuple[Any, ...]:
         """Return events, rows, labels, weights, the first ticket, times, deadlines and a kind."""
-        sparse = self._rows.rows(rows, "replay")
+        sparse = self._rows_of(rows, "replay")
         y, w = _labels_of(labels, weights, None, "replay")
         events = events_of(timeline, "replay")
         first, begin = operator.index(first), self.rounds
@@ -501,11 +451,12 @@ class LinearModel(
             is_open[observed[observed >= begin] - begin] = False
             unanswered: set[Key] = set()
             for row in np.flatnonzero(is_open).tolist():
-                if self._keys.check(keys[row]) in unanswered:
-                    raise BadKey(f"replay: two rows without a label have the key {keys[row]!r}")
-                unanswered.add(str(keys[row]))
+                key = self._keys.check(keys[row])
+                if key in unanswered:
+                    raise BadKey(f"replay: two rows without a label have the key {key!r}")
+                unanswered.add(key)
+        self._kind_of_rows |= self._rows.kind
         # Copies of what is not checked again: the caller's own may change while the log is read.
-        sparse = sparse._replace(indptr=sparse.indptr.copy())
         return events, sparse, y.copy(), w.copy(), first, times, spans, kind
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from belated.models.linear.columns import changed_columns, column_rows
 from belated.tables import Row, Table
 
 NAMES = ("1/64", "1/16", "1/4", "1", "coin", "mean")
@@ -46,6 +47,15 @@ class LinearReport(Table):
     mean_loss: float | None
     experts: dict[str, float]
     """How much each expert counts now; sums to 1."""
+    new_columns: dict[str, int] = field(default_factory=dict, compare=False)
+    """Named features that came late, and the first row that had them; see ``gone_columns``."""
+    gone_columns: dict[str, int] = field(default_factory=dict, compare=False)
+    """Named features that are missing for long, and the last row that had them.
+
+    Rows are counted since this model was made or restored: snapshots do not hold names.
+    """
+    shadow: LinearReport | None = field(default=None, compare=False)
+    """That of the second model on the same events and labels, in a store."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for JSON."""
@@ -80,15 +90,22 @@ class LinearReport(Table):
         ]
         rows.append(("mean loss", mean, self.loss))
         experts = ", ".join(f"{name}: {share:.0%}" for name, share in self.experts.items())
-        return [*rows, ("experts", "", experts)]
+        rows.append(("experts", "", experts))
+        if self.shadow is not None and self.shadow.mean_loss is not None:
+            told = "mean loss on the same labels"
+            rows.append(("shadow", f"{self.shadow.mean_loss:.4g}", told))
+        return rows + column_rows(self.new_columns, self.gone_columns)
 
 
-def report_of(loss: str, linear: Any) -> LinearReport:
+def report_of(loss: str, linear: Any, hasher: Any) -> LinearReport:
     """Read the report off a model of the core."""
+    columns = changed_columns(hasher)
     shares, scored = linear.experts.mixture.shares.tolist(), linear.scored
     return LinearReport(
         **linear.counts(),
         loss=loss,
         mean_loss=linear.lost / scored if scored > 0.0 else None,
         experts=dict(zip(NAMES, shares, strict=True)),
+        new_columns=columns.new,
+        gone_columns=columns.gone,
     )

@@ -35,7 +35,8 @@ def from_arrays(given: Any, who: str) -> Rows:
     """Return the rows that three arrays hold, or say what is wrong with them."""
     if len(given) != 3:
         raise BadFeatures(f"{who}: sparse rows are (indptr, indices, values), got {len(given)}")
-    indptr = whole(given[0], f"{who}: indptr must be whole numbers", BadFeatures)
+    # A copy, as it is not checked again, and the caller's own may change while rows are read.
+    indptr = whole(given[0], f"{who}: indptr must be whole numbers", BadFeatures).copy()
     indices = whole(given[1], f"{who}: indices must be whole numbers", BadFeatures)
     values = numbers(given[2], f"{who}: values must be numbers", BadFeatures)
     if indptr.ndim != 1 or indptr.size == 0 or indices.ndim != 1 or indices.shape != values.shape:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from belated.core import label_losses
+from belated.core.censoring import Expiry
 from belated.errors import LogError, SpecError
 from belated.limits import HUGE_LABEL
 from belated.models.clock import LONGEST_WAIT, Duration, has_unit, predictions_of, span_of
@@ -72,6 +73,7 @@ class Settings:
 
     def numbers(self) -> dict[str, Any]:
         """Return what the core is told."""
+        by_ages = self.wait == "adaptive" and self.deadline is None  # which says how long to wait
         return {
             "loss": self.loss_of_labels(),
             "coordinates": 1 << self.bits,
@@ -80,12 +82,9 @@ class Settings:
             "l2": self.l2,
             "silence": self.silence,
             "deadline": self.deadline,
-            "learns_late": self.late == "learn",
+            "late": self.late,
             "most_open": self.max_open,
-            # A deadline says how long to wait.
-            "by_ages": self.wait == "adaptive" and self.deadline is None,
-            "least_wait": LEAST_WAIT,
-            "wait": self.longest_wait,
+            "expiry": Expiry(by_ages, LEAST_WAIT, self.longest_wait),
         }
 
 
@@ -166,8 +165,6 @@ def _one_of(wait: Any, deadline: Any) -> tuple[Any, Any]:
         return wait, deadline
     if isinstance(wait, Mapping):
         return {"predictions": predictions_of(wait, f"LinearModel: {rule}")}, deadline
-    if isinstance(wait, str) and wait == "skip":
-        raise _wrong(f'{rule}; "skip" is now called "adaptive"', wait)
     if not has_unit(wait):
         is_count = isinstance(wait, int | np.integer) and not isinstance(wait, bool)
         more = f'; a number of predictions is {{"predictions": {wait}}}' if is_count else ""

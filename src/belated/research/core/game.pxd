@@ -2,7 +2,7 @@ from belated.core.learner cimport Composition, Player
 from belated.research.core.losses cimport Loss
 from belated.core.numerics cimport floats_at, ints_at, part
 from belated.core.numerics cimport dot
-from belated.core.tickets cimport CLOSED, DROPPED, FORGOTTEN, FULL, UNKNOWN, USED, Tickets
+from belated.core.tickets cimport CLOSED, DROPPED, FORGOTTEN, UNKNOWN, USED, Tickets
 
 cdef class Delays:
     cdef readonly long long rounds

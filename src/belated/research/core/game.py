@@ -19,7 +19,7 @@ if cython.compiled:
     from cython.cimports.cpython.exc import PyErr_CheckSignals
 else:
     from belated.core.numerics import dot, floats_at, ints_at, part
-    from belated.core.tickets import CLOSED, DROPPED, FORGOTTEN, FULL, UNKNOWN, USED
+    from belated.core.tickets import CLOSED, DROPPED, FORGOTTEN, UNKNOWN, USED
 
 CHUNK = 1_000_000  # events between two chances to interrupt
 
@@ -185,16 +185,14 @@ class Game:
         return self.delays
 
     def look_around(self, event):
-        """Let signals in; make room after an event that found none; raise why one was refused."""
+        """Let signals in; raise why an event was refused."""
         status = self.status
         self.status = 0
-        if status == FULL:
-            self.player.grow()
-        elif status < 0 and event >= 0:
+        if status < 0 and event >= 0:
             raise refusals.too_early(self.kind, "play: ")
-        elif status < 0:
+        if status < 0:
             raise refusals.of_answer(status, ~event, self.kind, "play: ")
-        elif cython.compiled:
+        if cython.compiled:
             PyErr_CheckSignals()
 
     # --- Loops -----------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from belated.core.numerics cimport floats_at, norm, unit_vector
 from belated.core.learner cimport HUGE, Player
 from belated.core.rates cimport Rate
 from belated.core.sets cimport Chart
-from belated.core.tickets cimport BAD, DROPPED, FULL, OUT_OF_ORDER, TOO_LARGE, USED, Tickets
+from belated.core.tickets cimport BAD, DROPPED, OUT_OF_ORDER, TOO_LARGE, USED, Tickets
 
 cdef double SLACK
 

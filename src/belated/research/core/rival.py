@@ -24,7 +24,7 @@ if not cython.compiled:
     from belated.core.learner import HUGE, Player
     from belated.core.numerics import floats_at, norm, unit_vector
     from belated.core.rates import Rate
-    from belated.core.tickets import BAD, DROPPED, FULL, OUT_OF_ORDER, TOO_LARGE, USED, Tickets
+    from belated.core.tickets import BAD, DROPPED, OUT_OF_ORDER, TOO_LARGE, USED, Tickets
 
 SLACK = cython.declare(cython.double, 1.0 + 1e-9)  # so close to a bound is not beyond it
 
@@ -60,6 +60,8 @@ class Method(Player):
     ``hint`` a guess of missing ones, for methods that ask for them. ``work`` is scratch space.
     """
 
+    PARTS = ("tickets", "base", "gathered", "hint")
+
     def __init__(self, setting, columns=0, gathers=False, hints=None):
         self.tickets = Tickets(columns)
         self.chart, self.seed, self.strict = setting.chart, setting.seed, setting.strict
@@ -80,10 +82,6 @@ class Method(Player):
     def rate(self):
         """The newest step size, or None before the first."""
         return self.base.sums.rate or None
-
-    def parts(self):
-        names = ("tickets", "base", "gathered", "hint")
-        return {name: part for name in names if (part := getattr(self, name)) is not None}
 
     def verify(self, state):
         if self.hint is not None:
@@ -123,7 +121,7 @@ class Method(Player):
     def predict(self, x):
         """Issue the next ticket and write its play."""
         if not self.tickets.make_room():
-            return FULL
+            self.tickets.grow()
         self.begin_round()
         entry = self.tickets.open_next()
         self.play(entry, x)

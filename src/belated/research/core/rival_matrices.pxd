@@ -4,7 +4,7 @@ from belated.core.component cimport Component
 from belated.core.learner cimport PREDICT, Learner, Player
 from belated.core.numerics cimport dot, floats_at, ln, norm, part
 from belated.research.core.rival cimport SLACK, Method
-from belated.core.tickets cimport BAD, FULL, OUT_OF_ORDER, TOO_LARGE, USED, Tickets
+from belated.core.tickets cimport BAD, OUT_OF_ORDER, TOO_LARGE, USED, Tickets
 
 cdef void times(double* matrix, double* v, double* out, Py_ssize_t k) noexcept nogil
 cdef void add_outer(double* matrix, double* v, double scale, Py_ssize_t k) noexcept nogil

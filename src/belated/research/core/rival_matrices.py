@@ -23,7 +23,7 @@ if not cython.compiled:
     from belated.core.component import Component
     from belated.core.learner import PREDICT, Learner, Player
     from belated.core.numerics import dot, floats_at, ln, norm, part
-    from belated.core.tickets import BAD, FULL, OUT_OF_ORDER, TOO_LARGE, USED, Tickets
+    from belated.core.tickets import BAD, OUT_OF_ORDER, TOO_LARGE, USED, Tickets
     from belated.research.core.rival import SLACK, Method
 
 STALE = cython.declare(cython.longlong, 1024)  # updates of an inverse before it is recomputed
@@ -289,7 +289,7 @@ class VAW(Player):
         if not norm(features, k) <= LIMIT:
             return BAD
         if not self.tickets.make_room():
-            return FULL
+            self.tickets.grow()
         self.raise_ridge()
         times(self.p, features, v, k)  # P z for the P without this round
         square = max(0.0, dot(features, v, k))
@@ -434,8 +434,7 @@ class Copies(Player):
     """Copies of a player, made by ``make(seed, strict)``, none of which ever meets a delay.
 
     A ticket keeps the number of the copy that played it. A copy whose answer is missing has exactly
-    one open ticket, its newest. ``grow`` makes copies, before anything changes. Events take the
-    interpreter lock, as they look copies up in a list.
+    one open ticket, its newest. Events take the interpreter lock, as they look copies up in a list.
     """
 
     FIELDS = {"newest_rate": NOT_NEGATIVE}
@@ -460,17 +459,6 @@ class Copies(Player):
         """Return the classes; all copies are alike."""
         return {"class": type(self).__name__, "copy": self.copies[0].components()}
 
-    def grow(self):
-        """Make room for one more ticket, or one more copy."""
-        number = len(self.copies)
-        if not self.tickets.make_room():
-            self.tickets.grow()
-            return
-        copy = self.make(seed_of(self.seed, number), self.strict)
-        if number == len(self.copies):  # no other thread has made it meanwhile
-            self.copies.append(copy)
-            self.release(number)
-
     def is_too_early(self):
         """Tell whether the next play has to wait for an answer."""
         return False
@@ -486,10 +474,11 @@ class Copies(Player):
         if self.is_too_early():
             return OUT_OF_ORDER
         if not self.tickets.make_room():
-            return FULL
+            self.tickets.grow()
         number = self.take()
-        if number is None:
-            return FULL
+        if number is None:  # one is made, before anything changes
+            number = len(self.copies)
+            self.copies.append(self.make(seed_of(self.seed, number), self.strict))
         copy: Player = self.copies[number]
         entry: cython.longlong = self.tickets.open_next()
         self.tickets.record(entry)[0] = number

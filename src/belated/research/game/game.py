@@ -20,7 +20,7 @@ Environment: TypeAlias = Timeline | ByPlay | ByRule
 class Game:
     """A sequence of losses and the delays of their answers.
 
-    ``losses`` come from ``belated.losses``, ``timeline`` from ``belated.delays``, from a log, or is
+    ``losses`` come from ``bl.losses``, ``timeline`` from ``bl.delays``, from a log, or is
     one of ``delays.ByPlay`` and ``delays.ByRule``, whose delays depend on the plays. ``name`` is
     for tables and figures.
 
@@ -37,7 +37,7 @@ class Game:
     def __post_init__(self) -> None:
         """Check that the losses last as long as the timeline."""
         if not isinstance(self.losses, Loss):
-            raise SpecError(f"Game: losses must come from belated.losses, got {self.losses!r}")
+            raise SpecError(f"Game: losses must come from bl.losses, got {self.losses!r}")
         if not isinstance(self.timeline, Timeline | ByPlay | ByRule):
             raise SpecError(
                 "Game: timeline must be a Timeline, delays.ByPlay or delays.ByRule, got "

@@ -133,8 +133,7 @@ class _Family(Loss):
                 raise SpecError(f"{self.kind}: targets go with an array, got {sequence!r} for it")
         elif isinstance(sequence, Spec):
             raise SpecError(
-                f"{self.kind}: sequence must be an array or a source of belated.losses, got "
-                f"{sequence!r}"
+                f"{self.kind}: sequence must be an array or a source of bl.losses, got {sequence!r}"
             )
         else:
             source = Given(sequence, targets)

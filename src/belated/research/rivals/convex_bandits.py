@@ -1,7 +1,7 @@
 """Rivals for convex losses that learn from values: one, two or more per round.
 
 u_t is uniform on the unit sphere and f_s a value of round s; a play at distance delta from y_t
-stays in the set, as y_t is in (1 - delta / r) K. See ``belated.rivals`` for the other symbols.
+stays in the set, as y_t is in (1 - delta / r) K. See ``bl.rivals`` for the other symbols.
 """
 
 from __future__ import annotations

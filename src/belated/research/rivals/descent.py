@@ -1,7 +1,7 @@
 """Rivals that descend along gradients: a step for each gradient, or one per round.
 
 x_t is the play of round t, g_s the gradient of round s, and g_n the n-th that arrives; F_t are the
-rounds whose gradient arrived in round t. See ``belated.rivals`` for the other symbols. Points are
+rounds whose gradient arrived in round t. See ``bl.rivals`` for the other symbols. Points are
 projected on the set, also where a paper has no set. Methods whose guarantee is without delay use a
 late gradient as that of the current point.
 """

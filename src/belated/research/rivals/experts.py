@@ -1,6 +1,6 @@
 """Rivals for experts, and LearnedHints, which also tunes in the order of tickets.
 
-c_s are the costs of round s, w_s the play, with k = ``arms`` experts. See ``belated.rivals`` for
+c_s are the costs of round s, w_s the play, with k = ``arms`` experts. See ``bl.rivals`` for
 the other symbols.
 """
 

@@ -1,20 +1,97 @@
-"""Looking at a model: what it would say, why, and what it said. Nothing changes."""
+"""Handlers of what changes nothing: models, their reports, the dashboard, counts, health."""
 
 from __future__ import annotations
 
+import tempfile
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from belated.errors import UnknownTicket
 from belated.models.linear.model import LinearModel
-from belated.service import bodies
+from belated.service import bodies, rewards
 from belated.service.calls import already_answered
+from belated.service.handlers import PARQUET
 from belated.service.hub import Hub
 from belated.service.limits import Limits
 from belated.service.refusals import Refused
-from belated.service.requests import Answer, Request, answer
+from belated.service.requests import JSON, Answer, Request, answer, route
 from belated.service.served import Served
 
+# --- Models ---------------------------------------------------------------------------------------
 
+
+@route("GET", "/models", "read", gives="Models")
+async def list_models(hub: Hub, request: Request) -> Answer:
+    """Return all models."""
+    await hub.work(hub.look_around)
+    found = []
+    for name in sorted(hub.names):
+        served = hub.models.get(name)
+        if served is None:
+            damaged = name in hub.damaged
+            found.append({"name": name, "is_ready": False, "is_damaged": damaged})
+        else:
+            about = {"kind": served.kind, "rounds": served.rounds, "open": served.open}
+            found.append({"name": name, "is_ready": True, **about})
+    return answer({"models": found})
+
+
+@route("GET", "/models/{name}", "read", gives="Model")
+async def show_model(hub: Hub, request: Request) -> Answer:
+    """Return what a model is."""
+    served = await hub.model(request.path["name"])
+    return answer(await hub.work(served.about))
+
+
+@route("GET", "/models/{name}/report", "read", gives="Report")
+async def report(hub: Hub, request: Request) -> Answer:
+    """Return counts, delays, and how well it does."""
+    served = await hub.model(request.path["name"])
+    return answer(bodies.plain(await hub.work(Served.report, served)))
+
+
+@route("GET", "/models/{name}/timeline", "read", gives="Report")
+async def timeline(hub: Hub, request: Request) -> Answer:
+    """Return the newest tickets with their times, and how old answers were."""
+    served = await hub.model(request.path["name"])
+    return answer(bodies.plain(await hub.work(Served.timeline, served)))
+
+
+@route("GET", "/models/{name}/live", "read", gives="Report")
+async def live(hub: Hub, request: Request) -> Answer:
+    """Return what the dashboard shows of a model."""
+    served = await hub.model(request.path["name"])
+    return answer(bodies.plain(await hub.work(Served.shown, served)))
+
+
+@route("GET", "/models/{name}/evaluate", "read", gives="Report")
+async def evaluate(hub: Hub, request: Request) -> Answer:
+    """Return what other policies would have earned in the choices of a model."""
+    served = await hub.model(request.path["name"])
+    return answer(bodies.plain(await hub.evaluations.of(served)))
+
+
+@route("GET", "/models/{name}/export", "admin", gives=PARQUET)
+async def export_model(hub: Hub, request: Request) -> Answer:
+    """Return the log of a model as a Parquet file."""
+    served = await hub.model(request.path["name"])
+
+    def work() -> bytes:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "log.parquet"
+            hub.store.export(served.name, path, note=rewards.note_of(served))
+            return path.read_bytes()
+
+    headers = (("content-disposition", 'attachment; filename="log.parquet"'),)
+    return Answer(200, await hub.work(work), PARQUET, headers)
+
+
+# --- Looking --------------------------------------------------------------------------------------
+
+
+@route("POST", "/models/{name}/peek", "read", "Peek", "Peeked")
 async def peek(hub: Hub, request: Request) -> Answer:
     """Return what would be predicted or chosen, without a ticket."""
     served = await hub.model(request.path["name"])
@@ -40,8 +117,9 @@ async def peek(hub: Hub, request: Request) -> Answer:
     raise Refused(409, "no_such_verb", "a Learner has no peek")
 
 
+@route("POST", "/models/{name}/explain", "read", "Explain", "Explained")
 async def explain(hub: Hub, request: Request) -> Answer:
-    """Return what a prediction is made of."""
+    """Return what a prediction of a linear model is made of."""
     served = await _of_kind(hub, request, "explain", "LinearModel", "Intervals")
     given = bodies.an_object(await request.json(), frozenset(("features",)))
     features = bodies.features(given.get("features"), "features", hub.limits)
@@ -59,8 +137,9 @@ async def explain(hub: Hub, request: Request) -> Answer:
     return answer(await hub.work(served.stored.read, work))
 
 
+@route("POST", "/models/{name}/weights", "read", "Weights", "Weighed")
 async def weights(hub: Hub, request: Request) -> Answer:
-    """Return the weights of features, in the order in which they were named."""
+    """Return the weights of features of a linear model, in the order of their names."""
     served = await _of_kind(hub, request, "weights", "LinearModel", "Intervals")
     given = bodies.an_object(await request.json(), frozenset(("names",)))
     names = _names(given.get("names"), hub.limits)
@@ -72,6 +151,7 @@ async def weights(hub: Hub, request: Request) -> Answer:
     return answer({"weights": await hub.work(served.stored.read, work)})
 
 
+@route("POST", "/models/{name}/expect", "read", "Expect", "Expected")
 async def expect(hub: Hub, request: Request) -> Answer:
     """Return what a setting of knobs is thought to cost."""
     served = await _of_kind(hub, request, "expect", "Knobs")
@@ -82,8 +162,9 @@ async def expect(hub: Hub, request: Request) -> Answer:
     return answer((await hub.work(lambda: stored.expect(setting, context)))._asdict())
 
 
+@route("POST", "/models/{name}/choice", "read", "Choice", "Said")
 async def choice(hub: Hub, request: Request) -> Answer:
-    """Return the choice that a ticket or key stands for of which something can still be heard."""
+    """Return the choice of a ticket or key of which something can still be heard."""
     served = await _of_kind(hub, request, "choice", "Chooser")
     given = bodies.an_object(await request.json(), frozenset(("ticket", "key")))
     ticket = served.reader.ticket(given)
@@ -141,3 +222,55 @@ def _name(given: Any, limits: Limits) -> str | tuple[str, str]:
             raise bodies.bad(f"names: the text of a pair has at most {limits.text} characters")
         return bodies.text(name, "names: the first of a pair", limits), text
     return bodies.text(given, "names: each", limits)
+
+
+# --- The server -----------------------------------------------------------------------------------
+
+
+def _file(path: str, name: str, kind: str, about: str) -> None:
+    """Serve a file of this package."""
+
+    async def handle(hub: Hub, request: Request) -> Answer:
+        return Answer(200, content(), f"{kind}; charset=utf-8")
+
+    content = cache(files("belated.service").joinpath(name).read_bytes)
+    handle.__doc__ = about
+    route("GET", path, None, gives=kind)(handle)
+
+
+_file("/", "dashboard.html", "text/html", "Return the dashboard.")
+_file("/dashboard.css", "dashboard.css", "text/css", "Return its style.")
+_file("/dashboard.js", "dashboard.js", "text/javascript", "Return its script.")
+
+
+@route("GET", "/openapi.json", None, gives=JSON)
+async def openapi(hub: Hub, request: Request) -> Answer:
+    """Return this description."""
+    from belated.service.openapi import description
+
+    return answer(description(hub.limits))
+
+
+@route("GET", "/health", None, gives="Status")
+async def health(hub: Hub, request: Request) -> Answer:
+    """Say that the server runs."""
+    return answer({"status": "ok"})
+
+
+@route("GET", "/ready", None, gives="Status")
+async def ready(hub: Hub, request: Request) -> Answer:
+    """Say whether all models are recovered."""
+    if not hub.is_ready:
+        raise Refused(503, "not_ready", f"{len(hub.models)} of {len(hub.names)} models are ready")
+    hub.store.check()
+    if hub.damaged:  # which ones is for those who may see names: GET /models, and the log
+        damaged = len(hub.damaged)
+        return answer({"status": "damaged", "models": len(hub.names), "damaged": damaged})
+    return answer({"status": "ready", "models": len(hub.names)})
+
+
+@route("GET", "/metrics", "read", gives="text/plain")
+async def metrics(hub: Hub, request: Request) -> Answer:
+    """Return counts for Prometheus."""
+    text = hub.metrics.text(hub)
+    return Answer(200, text.encode(), "text/plain; version=0.0.4; charset=utf-8")

@@ -10,10 +10,12 @@ import asyncio
 import hashlib
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from time import time
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from belated.service.refusals import OtherRequest
+from belated.service.requests import JSON, Answer
 from belated.store import Store
 
 LIFETIME = 86_400.0
@@ -24,8 +26,8 @@ _PREFIX = "service:answer:"
 _HASH = 32
 
 
-class Answer(NamedTuple):
-    """What was answered, to which body, and when."""
+class Kept(NamedTuple):
+    """An answer that is kept: what was answered, to which body, and when."""
 
     asked: bytes
     status: int
@@ -40,7 +42,7 @@ class Answers:
         self._store, self._most, self._most_bytes = store, most, most_bytes
         self._bytes = 0
         self._gone = 0.0  # when the newest of those was written that had to go
-        self._known: OrderedDict[str, Answer] = OrderedDict()
+        self._known: OrderedDict[str, Kept] = OrderedDict()
         self._lock = threading.Lock()
         self._busy: dict[str, asyncio.Future[None]] = {}
 
@@ -51,7 +53,7 @@ class Answers:
             status = int.from_bytes(note.body[_HASH : _HASH + 2], "big")
             self._keep(
                 note.name,
-                Answer(note.body[:_HASH], status, note.body[_HASH + 2 :], note.written),
+                Kept(note.body[:_HASH], status, note.body[_HASH + 2 :], note.written),
             )
 
     def tidy(self) -> None:
@@ -67,7 +69,7 @@ class Answers:
         """Tell whether a request of that name is being answered."""
         return name in self._busy
 
-    def begin(self, name: str, asked: bytes) -> Answer | None:
+    def begin(self, name: str, asked: bytes) -> Kept | None:
         """Return the first answer to a request; where there is none, the caller is to give it.
 
         No other of that name may be being answered. Whoever gets None must call ``done`` at the
@@ -83,9 +85,9 @@ class Answers:
 
     def add(self, name: str, asked: bytes, status: int, body: bytes) -> None:
         """Remember an answer that was committed."""
-        self._keep(name, Answer(asked, status, body, time()))
+        self._keep(name, Kept(asked, status, body, time()))
 
-    def _keep(self, name: str, answer: Answer) -> None:
+    def _keep(self, name: str, answer: Kept) -> None:
         with self._lock:  # answers of another server are read in a thread
             former = self._known.pop(name, None)
             self._bytes += len(answer.body) - (0 if former is None else len(former.body))
@@ -120,3 +122,76 @@ def name_of(token: str, path: str, number: int, key: str) -> str:
 def note_of(asked: bytes, status: int, body: bytes) -> bytes:
     """Return the body of a note."""
     return asked + status.to_bytes(2, "big") + body
+
+
+# --- Requests -------------------------------------------------------------------------------------
+
+AGAIN = (("idempotency-replayed", "true"),)
+
+Form = Callable[[Any], tuple[int, bytes]]
+"""What came of items, to the status and the body of an answer."""
+
+
+class Known:
+    """A request that may come again: whose turn it is, what was said first, how that is kept.
+
+    Where ``name`` is empty it has no key, and is done whenever it comes.
+    """
+
+    __slots__ = ("_answers", "_asked", "_form", "_is_begun", "answer", "name")
+
+    def __init__(
+        self,
+        answers: Answers | None = None,
+        name: str = "",
+        asked: bytes = b"",
+        form: Form | None = None,
+    ) -> None:
+        self._answers, self.name, self._asked, self._form = answers, name, asked, form
+        self._is_begun = False
+        self.answer: tuple[int, bytes] | None = None
+        """What is said, and committed with the events."""
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether the same is being answered already."""
+        return self._answers is not None and self._answers.is_busy(self.name)
+
+    async def turn(self) -> None:
+        """Return when nobody else is answering the same."""
+        if self._answers is not None:
+            await self._answers.turn(self.name)
+
+    def begin(self) -> Answer | None:
+        """Return the first answer, where there was one; otherwise the caller is to give it.
+
+        Nobody else may be answering the same. Whoever gets None calls ``end`` when it is over.
+        """
+        if self._answers is None:
+            return None
+        first = self._answers.begin(self.name, self._asked)
+        if first is not None:
+            return Answer(first.status, first.body, JSON, AGAIN)
+        self._is_begun = True
+        return None
+
+    def note(self, said: Any) -> tuple[str, bytes]:
+        """Return the note that is committed with the events."""
+        assert self._form is not None
+        self.answer = self._form(said)
+        return self.name, note_of(self._asked, *self.answer)
+
+    def keep(self) -> None:
+        """Remember the answer, which is committed now, if there is one."""
+        if self._answers is not None and self.answer is not None:
+            self._answers.add(self.name, self._asked, *self.answer)
+
+    def end(self) -> None:
+        """Let those go on that wait with the same key; once more does no harm."""
+        if self._answers is not None and self._is_begun:
+            self._is_begun = False
+            self._answers.done(self.name)
+
+
+NO_KEY = Known()
+"""Of all requests that have none."""

@@ -19,15 +19,14 @@ from typing import Any, NamedTuple
 
 from belated.errors import BadKey, BelatedError, UnknownModel
 from belated.service import bodies, rewards
-from belated.service.applied import Applied
 from belated.service.bodies import decoded, encoded
 from belated.service.calls import APPLIED, Said
 from belated.service.handlers import once
-from belated.service.hub import Hub
-from belated.service.known import Known
+from belated.service.hub import Applied, Hub
+from belated.service.idempotency import Known
 from belated.service.limits import Limits
 from belated.service.refusals import OtherRequest, Refused, refusal_of
-from belated.service.requests import AT_ONCE, Answer, Request, answer, read_json
+from belated.service.requests import AT_ONCE, Answer, Request, answer, read_json, route
 from belated.service.served import Served
 from belated.store import Pending
 
@@ -38,6 +37,8 @@ _ACTION = frozenset(("id", "features"))
 _DEEPEST = 8
 
 
+@route("POST", "/rank", "decide", "Rank", "Ranking", statuses=(201,))
+@route("POST", "/models/{name}/rank", "decide", "Rank", "Ranking", statuses=(201,))
 async def rank(hub: Hub, request: Request) -> Answer:
     """Rank actions in a context."""
     body = await request.body()
@@ -153,6 +154,8 @@ def _or_none_of(given: Any) -> Any:
     return [] if given is None else given
 
 
+@route("POST", "/events/{event}/reward", "answer", "Reward", statuses=(204,))
+@route("POST", "/models/{name}/events/{event}/reward", "answer", "Reward", statuses=(204,))
 async def reward(hub: Hub, request: Request) -> Answer:
     """Bring the reward of an event; a late or second one is no error."""
     served = await _chooser(hub, request)
@@ -163,6 +166,7 @@ async def reward(hub: Hub, request: Request) -> Answer:
     return await _told(hub, request, served, verb, item, body)
 
 
+@route("PUT", "/models/{name}/rewards", "admin", "Rewards", "Rewards")
 async def set_rewards(hub: Hub, request: Request) -> Answer:
     """Say which reward of an event counts: the earliest, or the sum of all."""
     served = await _chooser(hub, request)
@@ -171,6 +175,8 @@ async def set_rewards(hub: Hub, request: Request) -> Answer:
     return answer(document)
 
 
+@route("POST", "/events/{event}/activate", "answer", statuses=(204,))
+@route("POST", "/models/{name}/events/{event}/activate", "answer", statuses=(204,))
 async def activate(hub: Hub, request: Request) -> Answer:
     """Say that what was ranked was shown."""
     served = await _chooser(hub, request)

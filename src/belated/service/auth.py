@@ -1,11 +1,10 @@
-"""Who may do what: tokens with scopes, kept as hashes and compared in constant time.
+"""Access: tokens with scopes, how often each is used, and the signatures of tickets.
 
-A token is 32 random bytes, so that a plain SHA-256 of it cannot be turned around: what a slow hash
-is for are secrets that people choose. A file of tokens is JSON,
+Tokens are kept as hashes and compared in constant time. A token is 32 random bytes, so that a plain
+SHA-256 of it cannot be turned around: what a slow hash is for are secrets that people choose. A
+file of tokens holds nothing that opens anything. It is JSON,
 
     {"tokens": [{"name": "shop", "sha256": "9f86d0...", "scopes": ["decide", "answer"]}]}
-
-and holds nothing that opens anything.
 """
 
 from __future__ import annotations
@@ -14,17 +13,21 @@ import hashlib
 import hmac
 import json
 import secrets
+from binascii import b2a_base64
 from collections.abc import Iterable
 from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from belated.errors import SpecError
+from belated.errors import SpecError, UnknownTicket
 from belated.files import StrPath, write_whole
 
 SCOPES = ("decide", "answer", "read", "admin")
 """To predict and choose; to bring answers; to look; to make, change and delete models."""
 _PREFIX = "bl_"
+_MOST = 10_000  # buckets
+_IN_URLS = bytes.maketrans(b"+/", b"-_")  # Base64 as it may stand in a path
 
 
 @dataclass(frozen=True)
@@ -121,3 +124,67 @@ def checked(given: Any) -> Token:
     if not scopes or set(scopes) - set(SCOPES):
         raise SpecError(f"tokens: {name!r}: scopes are some of {', '.join(SCOPES)}")
     return Token(name, sha256, frozenset(scopes))
+
+
+# --- Rates ----------------------------------------------------------------------------------------
+
+
+class Rates:
+    """Buckets that fill at a rate, and hold what comes in a second.
+
+    >>> rates = Rates(2.0)
+    >>> [rates.take("a", 0.0) for _ in range(3)], rates.take("b", 0.0), rates.take("a", 0.5)
+    ([True, True, False], True, True)
+    >>> slow = Rates(0.5)
+    >>> slow.take("a", 0.0), slow.take("a", 1.0), slow.take("a", 2.0)
+    (True, False, True)
+    """
+
+    def __init__(self, rate: float) -> None:
+        self._rate = rate
+        self._left: dict[str, tuple[float, float]] = {}
+
+    def take(self, who: str, now: float) -> bool:
+        """Tell whether one more may come; 0 is any number."""
+        if self._rate <= 0.0:
+            return True
+        most = max(self._rate, 1.0)
+        left, since = self._left.get(who, (most, now))
+        left = min(left + (now - since) * self._rate, most)
+        if len(self._left) > _MOST:
+            self._left.clear()
+        self._left[who] = (left - 1.0, now) if left >= 1.0 else (left, now)
+        return left >= 1.0
+
+
+# --- Tickets --------------------------------------------------------------------------------------
+
+
+class Signer:
+    """Signs the tickets of all models of a store with the key of the store, by keyed BLAKE2b.
+
+    >>> signer = Signer(b"k" * 32)
+    >>> ticket = signer.sign(3, 17)
+    >>> signer.number(3, ticket)
+    17
+    """
+
+    def __init__(self, key: bytes) -> None:
+        self._keyed = blake2b(digest_size=12, key=key)  # the key is taken in once for all tickets
+
+    def sign(self, model: int, ticket: int) -> str:
+        """Return a ticket of a model, as a client gets it."""
+        said = self._keyed.copy()
+        said.update(b"%d.%d" % (model, ticket))
+        text = b2a_base64(said.digest(), newline=False).translate(_IN_URLS)
+        return f"{ticket}.{text.decode()}"
+
+    def number(self, model: int, ticket: str) -> int:
+        """Return the number of a ticket, or refuse one that this store never gave."""
+        number, _, _ = ticket.partition(".")
+        is_plain = number.isascii() and number.isdigit() and len(number) < 19
+        if not is_plain or not hmac.compare_digest(
+            self.sign(model, int(number)).encode(), ticket.encode("utf-8", "surrogatepass")
+        ):
+            raise UnknownTicket("this ticket was never handed out by this model")
+        return int(number)
