@@ -48,14 +48,14 @@ class BuildCore(build_ext):  # type: ignore[misc]
     """Builds units in parallel, and goes on without those that cannot be compiled."""
 
     def finalize_options(self) -> None:
-        """Compile as many units at a time as there are processors."""
+        """Compile as many units at a time as there are processors, and remove stale units."""
         super().finalize_options()
         self.parallel = WORKERS
+        if self.inplace:  # the base sets it to False while units are built
+            remove_stale()
 
     def build_extensions(self) -> None:
         """Choose the flags of the compiler, and begin with the largest units."""
-        if self.inplace:
-            remove_stale()
         self.extensions.sort(key=lambda each: Path(each.sources[0]).stat().st_size, reverse=True)
         flags = WINDOWS_FLAGS if self.compiler.compiler_type == "msvc" else UNIX_FLAGS
         if os.environ.get("BELATED_SANITIZE") == "1":

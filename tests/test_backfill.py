@@ -177,6 +177,18 @@ def test_a_warning_where_old_answers_cannot_be_merged() -> None:
     live.observe(20, 0.0, at=1_490.0)
 
 
+def test_old_answers_by_keys_and_tickets() -> None:
+    said = []
+    for names in (["a", 1], ["a", "b"], [0, 1]):
+        model = LinearModel(bits=6)
+        model.predict_many([{"x": 1.0}, {"x": 2.0}], keys=["a", "b"], at=[1.0, 2.0])
+        with pytest.raises(UnknownTicket):
+            model.observe_many(["a", "never"], [1.0, 1.0], at=[1.5, 2.5])
+        assert model.observe_many(names, [1.0, 2.0], at=[1.5, 2.5]).all()
+        said.append(model.peek({"x": 1.0}))
+    assert len(set(said)) == 1
+
+
 @pytest.mark.parametrize("again", [1.5, 3.5, 9.0])
 def test_an_old_answer_that_was_given_before(again: float) -> None:
     model = LinearModel("logistic", bits=4)

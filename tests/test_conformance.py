@@ -6,13 +6,14 @@ import asyncio
 import inspect
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import belated as bl
+from belated.errors import BelatedError
 from belated.store.recovery import recovered
 from conftest import everything, shortened
 from kinds import KINDS, Event, Kind, Served, life, outcome
@@ -108,13 +109,29 @@ def test_a_stored_model_is_the_one_in_memory(kind: Kind, tmp_path: Path) -> None
 
 
 def batch(kind: Kind, model: Any, turn: int, event: Event) -> list[Any]:
-    """Ask for three tickets at once, answer two of them, and return what the model says."""
-    more = {} if event.at is None else {"at": event.at}
+    """Ask for three tickets at once, answer two of them, and return what the model says.
+
+    Before, batches are refused of which one row or answer is wrong.
+    """
+    more: dict[str, Any] = {} if event.at is None else {"at": event.at}
+    each = {"at": [event.at] * 3} if more and turn % 2 else more
     rows: Any = [kind.row(turn + place)[0] for place in range(3)] if kind.rows else 3
-    keys = [f"many{turn}", None, f"more{turn}"]
-    said = getattr(model, f"{kind.asks}_many")(rows, keys=keys, **more)
-    answers = [kind.answer(turn), kind.answer(turn + 1)]
-    return [*said, model.observe_many([keys[2], int(said[0][1])], answers, **more)]
+    keys, many = [f"many{turn}", None, f"more{turn}"], getattr(model, f"{kind.asks}_many")
+    refuse(model, lambda: many(rows, keys=[keys[0], None, keys[0]], **each))
+    said = many(rows, keys=keys, **each)
+    tickets, answers = [keys[2], int(said[0][1])], [kind.answer(turn), kind.answer(turn + 1)]
+    wrong = [answers[0], kind.wrong_answers[turn % len(kind.wrong_answers)]]
+    refuse(model, lambda: model.observe_many(tickets, wrong, **more))
+    refuse(model, lambda: model.observe_many([*tickets, -1], [*answers, answers[0]], **more))
+    return [*said, model.observe_many(iter(tickets), iter(answers), **more)]
+
+
+def refuse(model: Any, call: Callable[[], Any]) -> None:
+    """Check that a batch is refused, and changes nothing."""
+    before = model.snapshot()
+    with pytest.raises(BelatedError):
+        call()
+    assert model.snapshot() == before
 
 
 @pytest.mark.compiled

@@ -319,6 +319,7 @@ def test_not_a_store(path: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.db"
     with sqlite3.connect(other) as connection:
         connection.execute("CREATE TABLE mine (x)")
+    connection.close()
     with pytest.raises(StoreError, match="something else"):
         bl.open(other)
     with pytest.raises(StoreError, match="No such file"):
@@ -733,13 +734,14 @@ def test_a_damaged_log_is_refused(path: Path) -> None:
         connection.execute(
             "UPDATE events SET events = CAST(events || x'20' AS BLOB) WHERE number % 4096 = 3"
         )
+    connection.close()
     with bl.open(path) as store, pytest.raises(StoreError, match=r"events 3 to 3: .*damaged"):
         store.model("m")
     with sqlite3.connect(path) as connection:
         connection.execute("DELETE FROM events WHERE number % 4096 = 3")
+    connection.close()
     with bl.open(path) as store, pytest.raises(StoreError, match="from event 3 to event 4"):
         store.model("m")
-    connection.close()
 
 
 @pytest.mark.parametrize(

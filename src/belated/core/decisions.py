@@ -1010,7 +1010,7 @@ class Chooser(Online):
         return status == USED
 
     def _observed(self, tickets, answers, weights, at):
-        heard, given, factors, _ = self._answers_given(tickets, answers, weights, at)
+        heard, given, factors, times = self._answers_given(tickets, answers, weights, at)
         numbers, seen = heard.tickets.tolist(), set()
         for i, number in enumerate(numbers):
             try:
@@ -1018,7 +1018,7 @@ class Chooser(Online):
             except BelatedError as error:
                 raise named_error(error, "observe", heard.at("observe_many", i)) from None
             seen.add(number)
-        return Online._observed(self, tickets, answers, weights, at)
+        return self._heard_all(heard, given, factors, times)
 
     def _check_answer(self, number, answer, weight, is_repeated):
         """Raise what ``observe`` would; nothing changes."""

@@ -310,7 +310,9 @@ class Online:
         return self._alone("observe_many", lambda: self._observed(tickets, answers, weights, at))
 
     def _observed(self, tickets, answers, weights, at):
-        given, answers, weights, times = self._answers_given(tickets, answers, weights, at)
+        return self._heard_all(*self._answers_given(tickets, answers, weights, at))
+
+    def _heard_all(self, given, answers, weights, times):
         numbers = given.tickets.tolist()
         used = self._all_or_none(
             len(answers),

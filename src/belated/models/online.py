@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import operator
 from abc import abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar, overload
@@ -95,9 +95,9 @@ class Model(online.Online, Generic[Answer, Settings]):
         def observe_many(
             self,
             tickets: ArrayLike | Iterable[Any],
-            answers: ArrayLike | Sequence[Answer],
+            answers: ArrayLike | Iterable[Answer],
             *,
-            weights: ArrayLike | None = None,
+            weights: ArrayLike | Iterable[float] | None = None,
             at: Any = None,
         ) -> NDArray[np.bool_]: ...
 
@@ -294,17 +294,27 @@ class Model(online.Online, Generic[Answer, Settings]):
         who = "observe_many"
         heard = named(tickets, self._keys, who)
         size = heard.tickets.size
-        listed = answers.tolist() if isinstance(answers, np.ndarray) else list(answers)
+        listed = self._column_given(answers, "answer")
         if len(listed) != size:
             raise BadFeedback(f"{who}: {size} tickets need as many answers, got {len(listed)}")
         factors: list[Any] = [None] * size
         if weights is not None:
-            if "weight" in self.CANNOT:
-                raise self._unsupported(who, "weight")
-            factors = weights.tolist() if isinstance(weights, np.ndarray) else list(weights)
+            factors = self._column_given(weights, "weight")
             if len(factors) != size:
                 raise BadFeedback(f"{who}: {size} tickets need as many weights, got {len(factors)}")
         return heard, listed, factors, self._times_given(who, at, size)
+
+    def _column_given(self, given: Any, what: str) -> Any:
+        """Return answers or weights of many: "answer" or "weight"."""
+        who = "observe_many"
+        if what in self.CANNOT:
+            raise self._unsupported(who, what)
+        has_order = not isinstance(given, str | bytes | Mapping | Set)
+        if not (has_order and isinstance(given, Iterable)) or getattr(given, "ndim", 1) == 0:
+            raise BadFeedback(f"{who}: {what}s must be a list, got {given!r}; nothing has changed")
+        if isinstance(given, np.ndarray):
+            return given.tolist()
+        return given.to_pylist() if hasattr(given, "to_pylist") else list(given)
 
     def _times_given(self, who: str, at: Any, count: int) -> list[Any]:
         """Return the time of each of many events; ``at`` is one time, or a column of them."""

@@ -6,6 +6,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from belated.errors import StoreError, UnknownModel
+from belated.models.linear.model import LinearModel
 from belated.store.database import Described
 
 if TYPE_CHECKING:
@@ -75,6 +76,8 @@ class Entry:
     def take(self, found: Recovered) -> None:
         """Go on from what the log has led to."""
         self.model, self.length, self.saved = found.model, found.length, found.saved
+        if isinstance(self.model, LinearModel):
+            self.model.is_logged = True
         self.committed = found.length
         self.needs_times = found.needs_times
         self.newest = None

@@ -11,6 +11,8 @@ from itertools import chain
 from time import time
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
+import numpy as np
+
 from belated.errors import BadFeatures, BelatedError, NotCommitted, SpecError
 from belated.frames import Frame, is_frame
 from belated.logger import LOG
@@ -158,10 +160,14 @@ class StoredModel:
             return self._called_many(model, method, arguments)
         event = self._event(model, method, arguments)
         answer = method.call(model, arguments)
-        if method.after:
-            self._finish(method, event)
-        if method.played:
-            event[method.played] = played_in(answer)
+        try:
+            if method.after:
+                self._finish(method, event)
+            if method.played:
+                event[method.played] = played_in(answer)
+        except BaseException:  # the model has changed
+            self._entry.is_stale = True
+            raise
         return answer, [event]
 
     def _called_many(
@@ -181,11 +187,11 @@ class StoredModel:
                 heard = named(given, model._keys, who)
                 numbers = heard.tickets.tolist() if heard.names is None else heard.names
                 arguments[name] = columns[kind] = numbers
-            elif given is not None and kind in ("key", "answer", "weight"):
-                if kind == "key":
-                    arguments[name] = columns[kind] = listed_keys(given, who)
-                elif isinstance(given, Iterable):
-                    arguments[name] = columns[kind] = list(given)
+            elif given is not None and kind == "key":
+                arguments[name] = columns[kind] = listed_keys(given, who)
+            elif kind == "answer" or (given is not None and kind == "weight"):
+                arguments[name] = found = model._column_given(given, kind)
+                columns[kind] = found.tolist() if isinstance(found, np.ndarray) else found
             else:
                 shared[kind] = given
         size = len(columns["ticket"] if "ticket" in columns else columns["row"])
@@ -209,11 +215,17 @@ class StoredModel:
         if "row" in columns and isinstance(arguments[method.names["row"]], list):
             arguments[method.names["row"]] = rows  # as they will be read
         answer = method.call(model, arguments)
-        for place, event in enumerate(events):
-            self._finish(single, event)
-            if single.played:
-                event[single.played] = played_in(answer, place)
-        return (answer if frame is None or not as_frame else frame.of(answer)), events
+        try:
+            for place, event in enumerate(events):
+                self._finish(single, event)
+                if single.played:
+                    event[single.played] = played_in(answer, place)
+            if as_frame and frame is not None:
+                answer = frame.of(answer)
+        except BaseException:  # as in ``_called``
+            self._entry.is_stale = True
+            raise
+        return answer, events
 
     def _take_frame(
         self, method: LoggedMethod, arguments: dict[str, Any], is_needed: bool
@@ -306,6 +318,8 @@ class StoredModel:
                     try:
                         answer, some = self._called(model, method, arguments)
                     except BelatedError as error:
+                        if entry.is_stale:  # its events cannot be logged, and those before are lost
+                            raise
                         answer, some = error, []
                     outcomes.append(answer)
                     events.append(some)

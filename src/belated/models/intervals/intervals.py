@@ -147,6 +147,9 @@ class Intervals(
     def _restore_keys(self, about: dict[str, Any]) -> None:
         """Do nothing: the model has the keys."""
 
+    def _column_given(self, given: Any, what: str) -> Any:
+        return self.model._column_given(given, what)
+
     def _title(self) -> str:
         return f"Intervals, {self.coverage:g} of the labels, {self.model.settings.loss} loss"
 

@@ -49,6 +49,7 @@ class Backfill:
         """Take the state of a model; that of a new one is known."""
         self._before = model._state_now() if model.rounds else None
         self._begin = model.rounds
+        self._keys = model._keys
         self._batches: list[Batch] = []
         self._answers: list[tuple[Ints, Floats, Floats, Floats]] = []
         self._mark: Any = None
@@ -79,6 +80,16 @@ class Backfill:
             names |= {name: ticket for name, ticket in pairs if name is not None}
             begin += batch.rows.height
         return names
+
+    def ticket(self, name: int | Key) -> int:
+        """Return the ticket that a key stands for; a ticket stands for itself."""
+        try:
+            return int(self._keys.ticket(name))
+        except UnknownTicket:
+            found = self.ticket_of.get(name) if isinstance(name, str) else None
+            if found is None:
+                raise
+            return found
 
     def observe(
         self, model: LinearModel, heard: Named, labels: Floats, weights: Floats, times: Floats

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Iterator, Mapping, Set
 from numbers import Number
 from typing import Any
 
@@ -64,8 +64,12 @@ def _refuse(
         raise error(f"replay: event {positions[where]}: ticket {tickets[where]} {why}")
 
 
+_NO_NUMBERS = np.timedelta64, complex, np.complexfloating
+
+
 def vector(given: ArrayLike, who: str, length: int | None = None) -> Floats:
     """Return numbers in one dimension, of a given length."""
+    given = list(given) if isinstance(given, Iterator) else given
     try:
         array = numbers(given, f"{who} must be numbers", BadFeedback)
     except BadFeedback:
@@ -83,8 +87,7 @@ def _numbers_of(given: Any, who: str) -> Floats:
         raise BadFeedback(f"{rule}, got {given!r}")
     items = given.to_pylist() if hasattr(given, "to_pylist") else list(given)
     for place, item in enumerate(items):
-        is_number = isinstance(item, Number | np.bool_) and not isinstance(item, np.timedelta64)
-        if not is_number:
+        if not isinstance(item, Number | np.bool_) or isinstance(item, _NO_NUMBERS):
             hint = f": {SEVERAL_CLASSES}" if isinstance(item, str) and "label" in who else ""
             raise BadFeedback(
                 f"{rule}, got {item!r} at position {place}; nothing has changed{hint}"

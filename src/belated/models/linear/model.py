@@ -105,7 +105,7 @@ class LinearModel(
     changed.
     """
 
-    __slots__ = ("__dict__", "__weakref__", "_backfill", "_rows")
+    __slots__ = ("__dict__", "__weakref__", "_backfill", "_rows", "is_logged")
 
     _kind_name = "LinearModel"
 
@@ -152,6 +152,8 @@ class LinearModel(
         self._begin(settings, self._rows.hasher)
         self._times = Times(settings, self._linear)
         self._backfill: Backfill | None = None
+        self.is_logged = False
+        """Whether a log has its events in the order of the calls, so that none may be merged."""
 
     if TYPE_CHECKING:  # what the core has
         _linear: Any
@@ -347,7 +349,8 @@ class LinearModel(
         arguments = self._rows_arguments(rows, keys, at, deadline)
         sparse, names, times, _, kind = arguments
         batch = Batch(sparse, names, times, kind)
-        backfill = begun(self, batch) if deadline is None else None
+        may_merge = deadline is None and not self.is_logged
+        backfill = begun(self, batch) if may_merge else None
         made: Forecasts = self._predict_rows(*arguments)
         self._backfill = backfill
         if backfill is not None:
@@ -362,6 +365,7 @@ class LinearModel(
         is_old = old is not None and is_column(at) and old.is_current(self)
         if old is not None and is_old:
             heard, *given = self._labels_arguments(tickets, answers, weights, at, old)
+            tickets, answers, weights = heard.names or heard.tickets, given[0], given[1]
             used = old.observe(self, heard, *given)
         if used is None:
             try:
@@ -377,6 +381,9 @@ class LinearModel(
                 self._backfill = None  # frees its rows
         learned: NDArray[np.bool_] = used
         return learned
+
+    def _column_given(self, given: Any, what: str) -> Floats:
+        return vector(given, f"observe_many: {'label' if what == 'answer' else what}s")
 
     def _column_of_times(self, at: Any, count: int, who: str) -> tuple[Floats, int]:
         """Return one time or those of all events, and their kind."""
