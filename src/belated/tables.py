@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import html
+import json
 from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Any, TypeVar
@@ -72,13 +74,22 @@ def report_html(model: Any) -> str:
 
 
 class Table:
-    """What prints as a table: a subclass has ``rows`` of a name, a number and a remark."""
+    """A dataclass that prints as a table: a subclass has ``rows`` of a name, a number, a remark."""
 
     __slots__ = ()
 
     def rows(self) -> list[Row]:
         """Return the rows."""
         raise NotImplementedError
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, ready for JSON."""
+        found: dict[str, Any] = dataclasses.asdict(self)  # type: ignore[call-overload]
+        return found
+
+    def to_json(self, indent: int | None = None) -> str:
+        """Return the fields as JSON."""
+        return json.dumps(self.to_dict(), indent=indent)
 
     def __str__(self) -> str:
         """Return a table that a person can read."""

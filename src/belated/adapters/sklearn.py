@@ -198,7 +198,7 @@ class LateClassifier(ClassifierMixin, _Late):  # type: ignore[misc]
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: Any = None, *, times: Times = None) -> Self:
         """Forget everything, and learn from these rows; y of a label that never came is its class
-        in the end or, where nobody knows, ``silence``."""
+        in the end or, if that is unknown, ``silence``."""
         return self._fitted(X, y, None, sample_weight, times, reset=True)
 
     def partial_fit(

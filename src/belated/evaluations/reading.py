@@ -332,7 +332,7 @@ def _is_dsjson(path: Path) -> bool:
     return isinstance(first, dict) and dsjson.LABEL in first
 
 
-# Columns of the context that know the reward, which nobody did when the decision was made.
+# Columns of the context that reveal the reward, which was unknown at the decision.
 
 
 def refuse(

@@ -130,7 +130,7 @@ class Log:
     waits: Floats | None = None
     """How long answers took, where times were moved apart to keep an order; None: as times say."""
     predicts: str | None = None
-    """What the target is, in words; None: nobody said."""
+    """What the target is, in words; None: not known."""
 
     def __post_init__(self) -> None:
         """Find out what was answered, and check that all columns have the same length."""

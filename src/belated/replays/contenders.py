@@ -153,7 +153,7 @@ class Replayer:
         best = min(range(len(limited)), key=lambda place: limited[place].mean_loss)
         about = (
             f"the same with the wait, {counted(waits[best], 'prediction')}, that turns out best of "
-            f"{len(limited)}, which nobody knows before"
+            f"{len(limited)}, which is not known before"
         )
         yield replace(limited[best], name=BEST_WAIT, about=about)
         about = "the same model, with no limit on waiting"
@@ -212,7 +212,7 @@ class Replayer:
         best, values, seconds = min(found, key=lambda one: one[0].late)
         about = (
             f"the same with the scale, {best.scale:g}, that turns out best of {len(SCALES)}, "
-            "which nobody knows before"
+            "which is not known before"
         )
         yield self._contender(HINDSIGHT, about, values, seconds)
 

@@ -210,7 +210,7 @@ def _number(positive: str) -> float:
 # sure; of younger ones, to count those that were heard of would count no silence.
 
 ENOUGH = 0.5
-"""The share of rows that must be older than a deadline that nobody gave."""
+"""The share of rows that must be older than a deadline that was not given."""
 
 
 @dataclass(frozen=True)
@@ -218,7 +218,7 @@ class Silence:
     """What the caller says about rows without an answer."""
 
     value: str | float | None = None
-    """The target that no answer means; None: nobody said."""
+    """The target that no answer means; None: not given."""
     deadline: str | float | timedelta | None = None
     """How long an answer may take: a length of time, or a number in the unit of the log."""
     answered_only: bool = False
@@ -230,7 +230,7 @@ class Silence:
             raise LogError("replay: answered-only goes without silence and deadline")
 
     def check(self) -> None:
-        """Refuse a deadline where nobody says what silence means, also no model of a store."""
+        """Refuse a deadline without a silence, also for a model of a store."""
         if self.deadline is not None and self.value is None:
             raise LogError(
                 "replay: a deadline says when silence is an answer; say which one with silence "
@@ -273,7 +273,7 @@ def heard(
 
 
 def _refuse_doubt(log: Log, labels: Floats, truth: Array, known: Bools, how: Labels) -> None:
-    """Stop where silence seems to be an answer, and nobody said which."""
+    """Stop where silence seems to be an answer, and ``silence=`` is not given."""
     waiting = ~log.answered & ~np.isnan(labels)
     if waiting.any():
         counts = Counter(word(cell) for cell in truth[waiting].tolist())

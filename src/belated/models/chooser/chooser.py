@@ -52,7 +52,7 @@ class Chooser(Model[float, Settings], core_decisions.Chooser):
     would agree and what it expects to gain; set ``chooser.mode = "learn"`` to let it take over.
     ``decide`` is a rule of your own in the place of ``explore``. The pick is a function of the
     seed, the ticket and the probabilities, so that everything can be replayed; ``seed=None`` draws
-    one that nobody can guess.
+    an unpredictable one.
 
     >>> import belated as bl
     >>> chooser = bl.Chooser(["blue", "green"], silence=0.0, deadline=1000)

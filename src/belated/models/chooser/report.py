@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from belated.arrays import add_in_order
 from belated.models.linear.columns import changed_columns, column_rows
@@ -40,8 +39,8 @@ class ChooserReport(Table):
     to win by its own choices, per choice; both are None without a baseline. A gain that the model
     predicts is a guess: ``bl.evaluate`` measures it.
 
-    ``hidden`` are the open choices that nobody was shown yet, and ``withdrawn`` those that nobody
-    was ever shown.
+    ``hidden`` are the open choices that were not shown yet, and ``withdrawn`` those that were
+    never shown.
 
     ``mean_reward`` is over the rewards heard; where silence is a reward, over all that were shown,
     with ``silence`` for those of which nothing was heard, so that young choices pull it towards
@@ -66,14 +65,6 @@ class ChooserReport(Table):
 
     Its baseline is what was played: ``gain`` is what it predicts that its own choices would win.
     """
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data, ready for JSON."""
-        return dataclasses.asdict(self)
-
-    def to_json(self, indent: int | None = None) -> str:
-        """Return the report as JSON."""
-        return json.dumps(self.to_dict(), indent=indent)
 
     def rows(self) -> list[Row]:
         """Return what a person reads."""

@@ -181,8 +181,8 @@ def check_settings(settings: LinearSettings) -> None:
         )
     if settings.silence is not None:
         raise SpecError(
-            "Intervals: a label that silence stands for never comes, so that nobody could tell "
-            "whether it was covered; make the model without silence="
+            "Intervals: a label that silence stands for never comes, so coverage cannot count it; "
+            "make the model without silence="
         )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -58,10 +57,6 @@ class IntervalsReport(Table):
         """Return plain data, ready for JSON."""
         more = {"share_open": self.share_open, "is_vacuous": self.is_vacuous}
         return dataclasses.asdict(self) | more
-
-    def to_json(self, indent: int | None = None) -> str:
-        """Return the report as JSON."""
-        return json.dumps(self.to_dict(), indent=indent)
 
     def rows(self) -> list[Row]:
         """Return what a person reads."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -120,10 +119,6 @@ class KnobsReport(Table):
         if not self.contexts:
             del data["contexts"]
         return data
-
-    def to_json(self, indent: int | None = None) -> str:
-        """Return the report as JSON."""
-        return json.dumps(self.to_dict(), indent=indent)
 
     def rows(self) -> list[Row]:
         """Return what a person reads."""

@@ -51,8 +51,8 @@ class Learner(Model[Any, Settings], core_learner.Learner):
     """A learner that takes its answers late.
 
     ``spec`` says what to run, ``seed`` fixes the exploration directions, ``strict`` refuses answers
-    that are larger than was assumed instead of counting them. ``seed=None`` draws a fresh one from
-    the system, so that nobody can know the directions in advance; ``learner.seed`` shows it.
+    that are larger than was assumed instead of counting them. ``seed=None`` draws an
+    unpredictable one from the system, which ``learner.seed`` shows.
 
     >>> import belated as bl
     >>> learner = bl.Learner(bl.Problem(bl.Ball(2), lipschitz=1.0).learner(base="pftrl"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,7 +69,7 @@ class Report(Table):
 
     ``skipped`` are the tickets that ``Skip`` or ``Deadline`` gave up on, ``late`` the answers that
     came after that and were dropped; answers to forgotten tickets are refused, and not counted.
-    Under ``Capacity`` they are the tickets that were lost, and nobody counts answers to these.
+    Under ``Capacity`` they are the tickets that were lost, and answers to these are not counted.
     Delays are those that the learner inside saw: a ticket closes when it is given up on.
     ``total_delay`` and ``max_delay`` (the paper's d_tot and d_max) count open tickets up to now.
     ``max_delay`` is the larger one of ``max_answered_delay``, of tickets with an answer, and
@@ -100,10 +99,6 @@ class Report(Table):
         if self.certificate is not None:
             data["certificate"]["total"] = self.certificate.total
         return data
-
-    def to_json(self, indent: int | None = None) -> str:
-        """Return the report as JSON."""
-        return json.dumps(self.to_dict(), indent=indent)
 
     def rows(self) -> list[Row]:
         """Return what a person reads."""

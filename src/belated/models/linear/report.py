@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -56,14 +54,6 @@ class LinearReport(Table):
     """
     shadow: LinearReport | None = field(default=None, compare=False)
     """That of the second model on the same events and labels, in a store."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data, ready for JSON."""
-        return dataclasses.asdict(self)
-
-    def to_json(self, indent: int | None = None) -> str:
-        """Return the report as JSON."""
-        return json.dumps(self.to_dict(), indent=indent)
 
     def rows(self) -> list[Row]:
         """Return what a person reads."""
