@@ -19,8 +19,8 @@ from time import process_time
 import numpy as np
 
 import belated as bl
-from belated.research.study.knob_games import SEEN, UNSEEN, WORLDS, regrets
-from belated.research.study.knob_rivals import RIVALS, ours
+from benchmarks.knob_games import SEEN, UNSEEN, WORLDS, regrets
+from benchmarks.knob_rivals import RIVALS, ours
 from benchmarks.knobs import Rows, drawn_worlds, kept
 from benchmarks.seeds import seeds
 from benchmarks.timing import Result

@@ -1,11 +1,11 @@
 """Linear models with late labels against Vowpal Wabbit and river: how well, and how fast.
 
-**How well.** Every log of :mod:`benchmarks.late_logs` is played in time order: predict at the time
-of prediction, learn at the time of the label. Ours is ``LinearModel`` as it comes; VW is run in
-five ways, and where the target is a number, in two units each, with errors always in the first one.
-The best of them is chosen afterwards, which nobody can do beforehand. A ratio below 1 is in our
-favour. "No giving up" is ours with ``wait=None``. Where features are dense, ``DelayedVAW`` stands
-beside ours, see :mod:`benchmarks.dense_labels`.
+**How well.** Every log of :mod:`benchmarks.late_logs` and :mod:`benchmarks.timed_logs` is played in
+time order: predict at the time of prediction, learn at the time of the label. Ours is
+``LinearModel`` as it comes; VW is run in five ways, and where the target is a number, in two units
+each, with errors always in the first one. The best of them is chosen afterwards, which nobody can
+do beforehand. A ratio below 1 is in our favour. "No giving up" is ours with ``wait=None``. Where
+features are dense, ``DelayedVAW`` stands beside ours, see :mod:`benchmarks.dense_labels`.
 
 **How fast.** A log of :data:`ROUNDS` rounds, labels 100 rounds late, features 30 dense ones or 100
 of 2^20. Every run starts with a new model. VW is given text that was written beforehand, and its
@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 import belated as bl
 from belated.models.linear import LinearModel, Rows
-from benchmarks import dense_labels
+from benchmarks import dense_labels, timed_logs
 from benchmarks import late_peers as peers
 from benchmarks.late_logs import Case, cases, two_weeks
 from benchmarks.timing import Result, interleaved
@@ -62,7 +62,7 @@ def main() -> Iterator[Result]:
 
 def quality() -> Iterator[Result]:
     """Yield our error over the best of VW, and over VW's default, on every log."""
-    for case in cases():
+    for case in (*cases(), *timed_logs.cases()):
         theirs = vw_errors(case)
         best = min(theirs.values())
         ours = our_error(case)

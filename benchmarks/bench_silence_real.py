@@ -5,7 +5,8 @@ issued, against the last word on every row, over the best of the other ways, cho
 per log. *In all* counts from the first row on; *later* counts what was asked after the first
 deadline has passed, when every way has had the chance to see whole rows. The calibration is the
 mean prediction over the share of ones, later, as the larger of it and its inverse. The purchases
-need ``lifetimes``, whose data files are read where it is installed.
+need ``lifetimes``, whose data files are read where it is installed; more logs are those of
+:mod:`benchmarks.timed_logs`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from benchmarks import timed_logs
 from benchmarks.silence_logs import (
     Floats,
     Silent,
@@ -38,6 +40,8 @@ def main() -> Iterator[Result]:
         for days in (90.0, 180.0):
             yield from _figures(f"purchases within {days:g} days", purchases(path, days))
     yield from _figures("flights cancelled", cancellations())
+    for name, log in timed_logs.silent():
+        yield from _figures(name, log)
 
 
 def _figures(name: str, given: Silent) -> Iterator[Result]:

@@ -7,6 +7,7 @@ Recovery is one thread at work, and is measured in processor seconds, as machine
 
 from __future__ import annotations
 
+import asyncio
 import ctypes
 import gc
 import os
@@ -130,7 +131,7 @@ def one_thread() -> Result:
             "durable event, one thread, against a bare commit",
             lambda: pairs(model, visits, SINGLES),
             bare,
-            target=1.25,
+            target=1.4,
             per=2 * SINGLES / 1e6,
             unit="us/event",
             repeats=11,
@@ -164,8 +165,40 @@ def threads(number: int, disk: str | None = None) -> list[Result]:
         name = f"shared commit, {number} threads{where}, against 20 us"
         found.append(against(name, beside.floor, 20.0, "us/event", target=float("inf")))
     if number == 32:
-        found.append(against(f"flushes per event, {number} clients", share, 1 / 8, "flushes"))
+        found.append(against(f"flushes per event, {number} threads", share, 1 / 8, "flushes"))
     return found
+
+
+def event_loop() -> list[Result]:
+    """Return the time of an event of 32 callers in an event loop, and how they share commits."""
+    with stored() as (store, model), by_hand() as commit:
+        visits = count()
+
+        async def caller() -> None:
+            for _ in range(PER_THREAD):
+                visit = next(visits)
+                key = f"click-{visit}"
+                await model.begin("predict", features(visit), key=key).committed()
+                await model.begin("observe", key, visit % 2).committed()
+
+        async def callers() -> None:
+            await asyncio.gather(*(caller() for _ in range(32)))
+
+        def bare() -> None:
+            for _ in range(2 * PER_THREAD):
+                commit()
+
+        beside = compared(
+            "durable event, 32 callers in an event loop, against shared bare commits",
+            lambda: asyncio.run(callers()),
+            bare,
+            target=float("inf"),
+            per=2 * PER_THREAD * 32 / 1e6,
+            unit="us/event",
+            repeats=7,
+        )
+        share = store.writer.commits / store.writer.events
+    return [beside, against("flushes per event, 32 callers in a loop", share, 1 / 25, "flushes")]
 
 
 def many() -> Result:
@@ -293,6 +326,7 @@ def main() -> list[Result]:
         *threads(8),
         *(threads(8, MEMORY) if os.access(MEMORY, os.W_OK) else ()),
         *threads(32),
+        *event_loop(),
         many(),
         batches(),
         *recovery(),

@@ -26,7 +26,7 @@ Ints = NDArray[np.int64]
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-def _jit(function: _Function) -> _Function:
+def jit(function: _Function) -> _Function:
     return cast(_Function, numba.njit(nogil=True, error_model="numpy")(function))
 
 
@@ -102,7 +102,7 @@ class NumpyLearner:
         return True
 
 
-@_jit
+@jit
 def pftrl_ball(events: Ints, G: Floats, X: Floats, radius: float, lipschitz: float) -> Any:
     """FirstOrder(PFTRL(Ball)) over a whole log of gradients."""
     T, k = G.shape
@@ -169,7 +169,7 @@ def pftrl_ball(events: Ints, G: Floats, X: Floats, radius: float, lipschitz: flo
     return learned, drifted, largest, eta, backlogs, most_delay, most_backlog, most_lag, excess
 
 
-@_jit
+@jit
 def skip_omd_ball(events: Ints, G: Floats, X: Floats, radius: float, lipschitz: float) -> Any:
     """Skip(FirstOrder(OMD(Ball))) over a whole log of gradients."""
     T, k = G.shape
@@ -259,7 +259,7 @@ def skip_omd_ball(events: Ints, G: Floats, X: Floats, radius: float, lipschitz: 
     )
 
 
-@_jit
+@jit
 def _direction(seed: int, ticket: int, u: Floats) -> None:
     """Philox4x32-10 and the polar method, with the C library's logarithm."""
     mask = 0xFFFFFFFF
@@ -297,7 +297,7 @@ def _direction(seed: int, ticket: int, u: Floats) -> None:
         u[i] *= inverse
 
 
-@_jit
+@jit
 def one_point_box(
     events: Ints,
     values: Floats,

@@ -17,7 +17,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 
 from belated.arrays import Floats, Ints
-from belated.research.study.knob_games import Make
+from benchmarks.knob_games import Make
 
 
 class Search(Protocol):

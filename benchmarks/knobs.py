@@ -17,12 +17,12 @@ from typing import Any, cast, get_args
 
 import numpy as np
 
-from belated.research.study.knob_games import WORLDS, Make, regrets
-from belated.research.study.knob_rivals import RIVALS, one_point
-from belated.research.worlds import Lateness, Surface
-from belated.research.worlds.surfaces import Errors, Motion, Seen, Shape, Unseen
+from belated.research.worlds import Lateness
+from benchmarks.knob_games import WORLDS, Make, regrets
 from benchmarks.knob_packages import MISSING, PACKAGES
+from benchmarks.knob_rivals import RIVALS, one_point
 from benchmarks.seeds import seeds
+from benchmarks.surfaces import Errors, Motion, Seen, Shape, Surface, Unseen
 
 KEPT = Path(__file__).with_suffix(".jsonl")
 TIGHT: Mapping[str, Make] = {

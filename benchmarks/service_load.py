@@ -1,7 +1,8 @@
 """A server in a process of its own, and clients: as fast as they can, or at random times.
 
-``python -m benchmarks.service_load ours`` serves models; ``floor`` serves a handler that parses the
-same bodies and answers the same JSON, on the same server library with the same settings.
+``python -m benchmarks.service_load ours h11`` serves models; ``floor`` in the place of ``ours``
+serves a handler that parses the same bodies and answers the same JSON, on the same server library
+with the same settings.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from itertools import accumulate
 from pathlib import Path
 from time import perf_counter, sleep
 from typing import Any, NamedTuple
+
+import msgspec
 
 from belated.service import Limits, Server, Settings
 from belated.service.run import config
@@ -49,19 +52,21 @@ async def floor(scope: Any, receive: Any, send: Any) -> None:
             await send({"type": "lifespan.startup.complete"})
         await send({"type": "lifespan.shutdown.complete"})
         return
-    body = json.loads((await receive())["body"])
+    body = msgspec.json.decode((await receive())["body"])
     said = {"items": [SAID] * len(body["items"])} if "items" in body else SAID
-    content = json.dumps(said).encode()
+    content = msgspec.json.encode(said)
     headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(content))]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     await send({"type": "http.response.body", "body": content})
 
 
-def serve(which: str) -> None:
+def serve(which: str, parser: Any) -> None:
     """Serve until killed, after saying where."""
     if which == "ours":
         with tempfile.TemporaryDirectory() as folder:
-            server = Server(Settings(data=Path(folder) / "b.db", port=0, limits=Limits(open=10**8)))
+            limits = Limits(open=10**8)
+            told = Settings(data=Path(folder) / "b.db", port=0, parser=parser, limits=limits)
+            server = Server(told)
             print(server.port, server.token, flush=True)
             server.run()
         return
@@ -69,13 +74,13 @@ def serve(which: str) -> None:
 
     listening = socket.create_server(("127.0.0.1", 0), backlog=1024)
     print(listening.getsockname()[1], "none", flush=True)
-    uvicorn.Server(config(floor)).run([listening])
+    uvicorn.Server(config(floor, Settings(parser=parser))).run([listening])
 
 
 @contextmanager
-def serving(which: str) -> Iterator[Where]:
+def serving(which: str, parser: str = "h11") -> Iterator[Where]:
     """Run a server in a process of its own."""
-    command = [sys.executable, "-m", "benchmarks.service_load", which]
+    command = [sys.executable, "-m", "benchmarks.service_load", which, parser]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     try:
@@ -222,4 +227,4 @@ def _length(head: bytes) -> int:
 
 
 if __name__ == "__main__":
-    serve(sys.argv[1])
+    serve(*sys.argv[1:])

@@ -14,16 +14,18 @@ it, and when.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from belated.models.linear import LinearModel, Rows
 from belated.models.linear.features import Hasher
+from belated.replays.baselines import Arrivals, linear, matrix
 from benchmarks.flights_of_2013 import build_year
 
 Floats = NDArray[np.float64]
@@ -49,6 +51,14 @@ class Silent:
     """Rows whose last word is known."""
     windows: tuple[float, ...]
     """Days, shorter than the deadline, that one may think of waiting."""
+    refit_every: float = 7.0
+    """Days from one fit of a regression to the next."""
+
+    @property
+    def arrivals(self) -> Arrivals:
+        """The same as baselines take it."""
+        answers = np.full(len(self.asked), 1.0 - self.silence)
+        return Arrivals(self.asked, answers, self.heard, self.silence, self.deadline)
 
     @property
     def labels(self) -> Floats:
@@ -123,6 +133,51 @@ def purchases(path: Path, window: float) -> Silent:
     )
 
 
+def returns(people: Ints, days: Ints, window: float) -> Silent:
+    """Return the days on which somebody was there, and whether the same came again in time."""
+    pairs = np.unique(np.stack([people, days], axis=1), axis=0)
+    person, day = pairs[:, 0], pairs[:, 1].astype(np.float64)
+    is_new = np.append(True, person[1:] != person[:-1])
+    start = np.maximum.accumulate(np.where(is_new, np.arange(len(day)), 0))
+    number = np.arange(len(day)) - start + 1
+    before = np.where(is_new, np.nan, np.append(0.0, np.diff(day)))
+    again = np.where(np.append(is_new[1:], True), np.inf, np.append(day[1:], np.inf))
+    columns = {
+        "number": [str(min(n, 12)) for n in number.tolist()],
+        "times": np.log(number),
+        "gap": [None if g != g else str(int(np.log2(g))) for g in before.tolist()],
+        "days since": np.log(before),
+        "age": np.log1p(day - day[start]),
+    }
+    heard = np.where(again - day <= window, again, np.inf)
+    shorter = tuple(width for width in (7.0, 30.0) if width < window)
+    return silent(columns, day, heard, window, day + window <= day.max(), shorter)
+
+
+def silent(
+    columns: Mapping[str, Any],
+    asked: Floats,
+    heard: Floats,
+    deadline: float,
+    counts: NDArray[np.bool_],
+    shorter: tuple[float, ...],
+    refit_every: float = 7.0,
+) -> Silent:
+    """Return rows in the order of time; silence is a no."""
+    order = np.argsort(asked, kind="stable")
+    taken = {name: np.asarray(column, dtype=object)[order] for name, column in columns.items()}
+    return Silent(
+        rows=Hasher(BITS).table(taken),
+        asked=asked[order],
+        heard=heard[order],
+        deadline=deadline,
+        silence=0.0,
+        counts=counts[order],
+        windows=shorter,
+        refit_every=refit_every,
+    )
+
+
 def cancellations() -> Silent:
     """Return the flights of 2013; silence is a cancellation, for which a day is enough."""
     log = build_year()
@@ -144,9 +199,10 @@ def cancellations() -> Silent:
 # --- Ways ----------------------------------------------------------------------------------------
 
 
-def ours(given: Silent) -> Floats:
+def ours(given: Silent, **settings: Any) -> Floats:
     """Silence is a label, learned at once and corrected when something is heard."""
-    model = LinearModel("logistic", bits=BITS, silence=given.silence, deadline=given.deadline)
+    settings |= {"silence": given.silence, "deadline": given.deadline}
+    model = LinearModel("logistic", bits=BITS, **settings)
     values = np.empty(len(given.asked))
     for kind, row in given.events(given.deadline):
         if kind == _PREDICT:
@@ -170,41 +226,24 @@ def at_once(given: Silent) -> Floats:
 
 
 def windows(given: Silent) -> dict[str, Floats]:
-    """What was heard is learned then, and what was not is silence once the window is over.
+    """Both labels are held back until the window is over; the longest one is the deadline."""
+    found = {}
+    for width in (*given.windows, given.deadline):
+        feed = given.arrivals.windowed(width)
+        values = LinearModel("logistic", bits=BITS).replay(given.rows, feed.labels, feed.events)
+        found[f"window of {width:g} days"] = given.arrivals.started(values, feed)
+    return found
 
-    The longest window is the deadline; then every label that is learned is right, the silent ones
-    as late as can be.
-    """
+
+def regressions(given: Silent) -> dict[str, Floats]:
+    """Logistic regressions, fitted anew every so often on rows that are old enough."""
+    inputs, fit = matrix(given.rows), linear("logistic", (1.0,))
     return {
-        f"window of {width:g} days": _windowed(given, width)
-        for width in (*given.windows, given.deadline)
+        f"refits, window of {width:g} days": given.arrivals.refitted(
+            inputs, fit, given.refit_every, width
+        )
+        for width in given.windows
     }
-
-
-def _windowed(given: Silent, width: float) -> Floats:
-    model = LinearModel("logistic", bits=BITS, wait=None)
-    values = np.empty(len(given.asked))
-    is_open = np.zeros(len(given.asked), dtype=np.bool_)
-    for kind, row in given.events(width):
-        if kind == _PREDICT:
-            values[row] = model.predict(given.row(row)).value
-            is_open[row] = True
-        elif is_open[row]:
-            is_open[row] = False
-            model.observe(row, 1.0 - given.silence if kind == _HEAR else given.silence)
-    return values
-
-
-def whole_windows(given: Silent) -> Floats:
-    """Every label is learned at the deadline, as a table of finished rows has them."""
-    model = LinearModel("logistic", bits=BITS, wait=None)
-    labels, values = given.labels.tolist(), np.empty(len(given.asked))
-    for kind, row in given.events(given.deadline):
-        if kind == _PREDICT:
-            values[row] = model.predict(given.row(row)).value
-        elif kind == _DUE:
-            model.observe(row, labels[row])
-    return values
 
 
 def heard_only(given: Silent) -> Floats:
@@ -257,27 +296,15 @@ def calibrated(given: Silent) -> Floats:
     return values
 
 
-def running_share(given: Silent) -> Floats:
-    """The share of ones among the rows that are finished, without features."""
-    labels, values = given.labels.tolist(), np.empty(len(given.asked))
-    ones, count = 0.5, 1.0
-    for kind, row in given.events(given.deadline):
-        if kind == _PREDICT:
-            values[row] = ones / count
-        elif kind == _DUE:
-            ones, count = ones + labels[row], count + 1.0
-    return values
-
-
 def rivals(given: Silent) -> Iterator[tuple[str, Floats]]:
     """Yield names and predictions of all other ways."""
     ways: dict[str, Callable[[Silent], Floats]] = {
         "fake-negative weighting": fake_negatives,
         "fake-negative calibration": calibrated,
         "only what is heard": heard_only,
-        "all at the deadline": whole_windows,
-        "running share": running_share,
     }
     for name, way in ways.items():
         yield name, way(given)
+    yield "running share", given.arrivals.running_mean()
     yield from windows(given).items()
+    yield from regressions(given).items()

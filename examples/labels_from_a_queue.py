@@ -13,6 +13,7 @@ import random
 import tempfile
 import threading
 from pathlib import Path
+from typing import Any
 
 import belated as bl
 from belated.service import RemoteModel, Server, Settings
@@ -20,7 +21,7 @@ from belated.service import RemoteModel, Server, Settings
 ORDERS = 200
 
 
-def consume(labels: queue.Queue[tuple[str, float] | None], model: RemoteModel) -> None:
+def consume(labels: queue.Queue[tuple[str, float] | None], model: RemoteModel[Any, Any]) -> None:
     """Bring the labels of a queue to a model until there are no more."""
     with model.outbox(most=50, every=0.02) as outbox:
         while (label := labels.get()) is not None:

@@ -46,16 +46,16 @@ def main(minutes: int) -> None:
                 start=START,
                 holdout=0.1,
             )
-            due: deque[tuple[str, float]] = deque()
+            due: deque[tuple[int, float]] = deque()
             for minute in range(minutes):
                 ticket, setting = cache.predict()
                 if setting["seconds"] < SMALLEST:  # it was not played as it was told
                     setting["seconds"] = SMALLEST
-                    cache.played(ticket=ticket, setting=setting)
+                    cache.played(ticket, setting)
                 due.append((ticket, cost(setting, rng)))
                 if minute >= minutes // 12:
                     ticket, paid = due.popleft()
-                    cache.observe(ticket=ticket, value=paid)
+                    cache.observe(ticket, paid)
             report = cache.report()
             cache.pause()  # from now on the last setting is played
     best = report["best"]

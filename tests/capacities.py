@@ -26,7 +26,6 @@ class Tracked(Composition):
         return f"{self.row}-{self.tickets}-{self.known}"
 
     def spec(self, dim: int | None = None) -> Wrapper:
-        """Return the spec."""
         inner: Any = super().spec(dim)
         return bl.Capacity(inner, self.tickets, self.known)
 

@@ -118,6 +118,8 @@ def _models() -> Iterator[Case]:
         made = partial(blob, loss, 3, bits=5, **settings)
         yield Case(f"{loss} model", made, bl.LinearModel.restore, live_model)
     wide = partial(blob, "squared", WIDE, bits=7)
+    paired = partial(blob, "squared", 3, interactions="auto", bits=6)
+    yield Case("model with pairs", paired, bl.LinearModel.restore, live_model)
     yield Case("model with wide rows", wide, bl.LinearModel.restore, live_model)
 
 

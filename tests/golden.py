@@ -18,7 +18,7 @@ import belated as bl
 import compositions
 import rival_laws
 from pins import digest, numbers
-from rival_case import RivalCase
+from rivals_convex import RivalCase
 
 FOLDER = Path(__file__).with_name("golden")
 DIGESTS = FOLDER / "digests.json"

@@ -10,14 +10,24 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 import belated as bl
-from belated.errors import AlreadyObserved, BelatedError, ServiceError, UnknownTicket
+from belated.errors import BelatedError
 from belated.research.rivals import DelayedVAW
 
+WRONG_FEEDBACK: tuple[Any, ...] = (
+    None,
+    math.nan,
+    math.inf,
+    "1",
+    [1.0, 1.0],
+    1j,
+    np.complex128(1j),
+    {},
+)
 NUMBERS_WANTED: tuple[Any, ...] = (
     math.nan,
     math.inf,
@@ -118,8 +128,8 @@ def learner(name: str, spec: Any, answers: Sequence[Any] = GRADIENTS, **more: An
         f"learner, {name}",
         lambda: bl.Learner(spec),
         answers,
-        wrong_answers=wrong.get(width, (None, math.nan, math.inf, "1", [1.0, 1.0], 1j, {})),
-        served=("Learner", {"spec": json.loads(spec.to_json())}),
+        wrong_answers=wrong.get(width, WRONG_FEEDBACK),
+        served=("Learner", {"spec": json.loads(spec.to_json()), "seed": 0}),
         order_counts=True,
         **more,
     )
@@ -177,6 +187,8 @@ KINDS = {
         linear(loss="hinge"),
         linear(loss="poisson"),
         linear("crossed", interactions=[["hour", "shop"]], l2=0.01, intercept=False),
+        linear("pairs", interactions="auto"),
+        linear("pairs, silence", loss="logistic", interactions="auto", silence=0.0, l1=0.01),
         linear("silence", loss="logistic", silence=0.0),
         linear("silence of sums", silence=0.0, deadline=FIVE),
         linear("impatient", wait={"predictions": 3}, max_open=4),
@@ -187,7 +199,6 @@ KINDS = {
             lambda: bl.Intervals(bl.LinearModel("squared", bits=5), coverage=0.8),
             rows=NAMED_ROWS,
             served=("Intervals", {"bits": 5, "coverage": 0.8}),
-            order_counts=True,
         ),
         Kind(
             "intervals, impatient",
@@ -195,7 +206,6 @@ KINDS = {
             rows=NAMED_ROWS,
             served=("Intervals", {"loss": "absolute", "bits": 5, "wait": {"predictions": 3}}),
             expires=True,
-            order_counts=True,
         ),
         Kind(
             "chooser",
@@ -215,12 +225,18 @@ KINDS = {
             learns_late=True,
         ),
         Kind(
+            "chooser, pairs",
+            lambda: bl.Chooser(**_CHOOSER, interactions="auto"),
+            rows=NAMED_ROWS,
+            wrong_rows=WRONG_ROWS[1:],
+            served=("Chooser", {**_CHOOSER, "interactions": "auto"}),
+        ),
+        Kind(
             "knobs",
             lambda: bl.Knobs(_RANGES),
             rows=(None,),
             wrong_rows=WRONG_CONTEXTS,
             served=("Knobs", {"knobs": _SERVED_RANGES, "seed": 0}),
-            order_counts=True,
         ),
         Kind(
             "knobs, clock",
@@ -228,7 +244,6 @@ KINDS = {
             rows=(None,),
             wrong_rows=WRONG_CONTEXTS,
             expires=True,
-            order_counts=True,
             is_timed=True,
         ),
         Kind(
@@ -333,27 +348,10 @@ def outcome(kind: Kind, model: Any, event: Event) -> Any:
 
 
 class Served:
-    """A model behind a client, with the methods and the answers of one in memory.
+    """A model behind a client, whose methods wait as those of one in memory."""
 
-    ``wait`` waits for what an asynchronous client returns.
-    """
-
-    def __init__(self, kind: Kind, remote: Any, wait: Callable[[Any], Any]) -> None:
+    def __init__(self, remote: Any, wait: Callable[[Any], Any]) -> None:
         self.remote, self.wait = remote, wait
-        self.asks = "decide" if "learner" in kind.name else kind.asks
 
-    def __getattr__(self, verb: str) -> Callable[..., Any]:
-        def call(*given: Any, **named: Any) -> Any:
-            method = getattr(self.remote, self.asks if verb == "predict" else verb)
-            try:
-                found = self.wait(method(*given, **named))
-            except ServiceError as error:
-                raise self._ERRORS.get(error.code or "", BelatedError)(str(error)) from None
-            if found == "duplicate":
-                raise AlreadyObserved(verb)
-            return self._SAID.get(found, found) if isinstance(found, str) else found
-
-        return call
-
-    _ERRORS: ClassVar = {"unknown_ticket": UnknownTicket, "already_answered": AlreadyObserved}
-    _SAID: ClassVar = {"applied": True, "late": False}
+    def __getattr__(self, method: str) -> Callable[..., Any]:
+        return lambda *given, **named: self.wait(getattr(self.remote, method)(*given, **named))

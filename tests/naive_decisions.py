@@ -51,16 +51,13 @@ class NaiveChooser:
         self.bits = bits
         self.model = NaiveLinear(loss, silence=silence, wait="adaptive", narrow=True)
         self.rounds = 0
-        self.rewards: dict[int, float] = {}
         self.choices: Counter[str] = Counter()
         self.answers: Counter[str] = Counter()
         self.names: dict[int, str] = {}
-        self.silence = silence
 
     def spread(self) -> float:
         """Return the standard deviation of all rewards so far, each as often as it counts."""
-        counted = self.model.looked_at().counted
-        known = [(r, counted[ticket][1]) for ticket, r in self.rewards.items()]
+        known = list(self.model.looked_at().counted.values())
         if not known:
             return 0.0
         total = sum(h for _, h in known)
@@ -103,12 +100,9 @@ class NaiveChooser:
         ticket = self.model.predict(row_of(context, action, self.bits), None, None)[0]
         self.rounds += 1
         self.names[ticket] = name
-        if self.silence is not None:
-            self.rewards[ticket] = self.silence
         return ticket
 
     def observe(self, ticket: int, reward: float) -> None:
         """Learn a reward."""
         if self.model.observe(ticket, reward, at=None):
-            self.rewards[ticket] = reward
             self.answers[self.names[ticket]] += 1

@@ -11,17 +11,24 @@ import belated as bl
 
 @dataclass
 class NaiveThreshold:
-    """Keeps every arrival: the threshold issued, the score, how many were open, and the verdict."""
+    """Keeps every arrival: the threshold issued, the score, how many were open, and the verdict.
+
+    ``issues`` has how many arrivals there were at each prediction.
+    """
 
     alpha: float
     arrivals: list[tuple[float, float, int, bool]] = field(default_factory=list)
+    tickets: list[int] = field(default_factory=list)
     forecasts: list[float] = field(default_factory=list)
+    issues: list[int] = field(default_factory=list)
 
     def total(self, count: int) -> float:
-        """Return the sum of the first scores, in the order in which they came."""
-        total = 0.0
-        for _, score, _, _ in self.arrivals[:count]:
-            total += score
+        """Return the sum of the first scores; those between two predictions in ticket order."""
+        total, begin = 0.0, 0
+        for end in [*(each for each in self.issues if each <= count), count]:
+            for at in sorted(range(begin, end), key=lambda at: self.tickets[at]):
+                total += self.arrivals[at][1]
+            begin = max(begin, end)
         return total
 
     def counted(self, count: int) -> list[tuple[float, float, int, bool]]:
@@ -43,6 +50,7 @@ class NaiveThreshold:
     def issue(self, forecast: float) -> float:
         """Return the threshold of one more ticket."""
         count = len(self.arrivals)
+        self.issues.append(count)
         if count == 0:
             return math.inf
         largest = max(score for _, score, _, _ in self.arrivals)
@@ -50,14 +58,17 @@ class NaiveThreshold:
         self.forecasts.append(base)
         return base + self.step(count) * self.owed(count)
 
-    def learn(self, issued: float, score: float, waiting: int, is_missed: bool) -> None:
+    def learn(
+        self, ticket: int, issued: float, score: float, waiting: int, is_missed: bool
+    ) -> None:
         """Keep an arrival."""
+        self.tickets.append(ticket)
         self.arrivals.append((issued, score, waiting, is_missed))
 
     def floor(self, least: int) -> float:
-        """Return h: the least step that a threshold can have been issued with after k arrivals."""
-        heard = range(1, len(self.arrivals) + 1)
-        return min(self.step(n) for n in heard if len(self.counted(n)) > least)
+        """Return h: the least step that a threshold was issued with after k arrivals."""
+        heard = {count for count in self.issues if len(self.counted(count)) > least}
+        return min((self.step(count) for count in heard), default=math.inf)
 
     def limits(self, least: int, level: float) -> tuple[float, float]:
         """Return what the theorem says of D with k = ``least`` and L = ``level``."""
@@ -94,6 +105,6 @@ class NaiveIntervals:
         self.model.observe(ticket, label)
         self.scores.observe(ticket, abs(label - value))
         is_missed = label < low or label > high or q < 0.0
-        self.threshold.learn(q, abs(label - value), waiting, is_missed)
+        self.threshold.learn(ticket, q, abs(label - value), waiting, is_missed)
         if q < math.inf:
             self.widths.append(0.5 * (high - low))

@@ -33,18 +33,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from naive_silence import AGES, QUANTILES, NaiveDelays, scattered
+
 Loss = Literal["squared", "absolute", "quantile", "huber", "hinge", "logistic", "poisson"]
 Wait = Literal["adaptive"] | Mapping[str, int] | None
 Row = list[tuple[int, float]]
 
 SCALES = [1.0 / 64.0, 1.0 / 16.0, 1.0 / 4.0, 1.0]
-CAUTION = [0.01 / math.sqrt(a) for a in SCALES]
+CAUTION = [0.08, 0.04, 0.0, 0.01]  # 0.01 / sqrt(a), but not for the expert that is averaged
+FIRST = [0.0, 0.0, 0.25, 0.0625]  # least energies before the first label, in squared units
 EXPERTS = 6
 AVERAGED, COIN, MEAN = 2, 4, 5
 ENDOWMENT = 0.25
 BIAS = -1
 ANSWERS = ("logistic", "hinge")
-AGES: list[int] = [*range(16), *((4 + j) * 2**e for e in range(2, 38) for j in range(4))]
 
 
 # --- Losses --------------------------------------------------------------------------------------
@@ -226,9 +228,9 @@ class Coordinate:
             return self.short((x - mean) / math.sqrt(variance))
         return 1.0 if mean != 0.0 else 0.0
 
-    def average(self) -> None:
-        """Let the weight of expert 3 count in the mean, by how many values there were."""
-        share = 2.0 / (self.count + 1)
+    def average(self, still_open: float) -> None:
+        """Let the weight of expert 3 count in the mean, by about how many labels there were."""
+        share = 2.0 / (max(self.count - still_open, 1.0) + 1.0)
         away = self.w[AVERAGED] - self.mean_of_w
         self.mean_of_w = self.short(self.mean_of_w + share * away)
 
@@ -259,6 +261,7 @@ class Labels:
     sum: float = 0.0
     low: float = math.inf
     high: float = -math.inf
+    expected: tuple[float, float] = (0.0, 0.0)
 
     def add(self, y: float, h: float) -> None:
         """Count a label."""
@@ -281,16 +284,20 @@ class Labels:
         self.low = min(self.low, new)
         self.high = max(self.high, new)
 
-    def base(self, loss: Loss, pending: float) -> float:
-        """Return the constant that predictions start from, with positives still to come."""
-        if self.total == 0.0:
-            return 0.0
+    def base(self, loss: Loss) -> float:
+        """Return the constant that predictions start from; before any label that of ``expected``.
+
+        That is a label, and how often it is expected.
+        """
+        mean, total, summed = self.mean, self.total, self.sum
+        if total == 0.0:
+            mean, total = self.expected
+            summed = mean * total
         if loss == "logistic":
-            yes, no = self.sum + pending, self.total - self.sum - pending
-            return math.log(max(yes, 0.0) + 0.5) - math.log(max(no, 0.0) + 0.5)
+            return math.log(max(summed, 0.0) + 0.5) - math.log(max(total - summed, 0.0) + 0.5)
         if loss == "poisson":
-            return math.log((self.sum + 0.5) / (self.total + 0.5))
-        return self.mean
+            return math.log((summed + 0.5) / (total + 0.5))
+        return mean
 
     def scale(self, loss: Loss) -> float:
         """S: 1 for a link function, else the standard deviation of the labels."""
@@ -426,35 +433,11 @@ def shares(heard: list[int], still_open: list[int]) -> dict[int, float]:
 
 
 @dataclass
-class PendingPositives:
-    """How many corrections of silence are still to come.
-
-    Ages are sorted into ``AGES``, and taken to be in the middle.
-    """
-
-    silence: float
-    corrections: list[tuple[int, int]] = field(default_factory=list)  # age; -1: taken back
-    pending: float = 0.0
-
-    def update(self, tickets: int, still_open: int) -> None:
-        """Count them again after so many tickets."""
-        came = sum(d for _, d in self.corrections)
-        in_all = sum(d * self.full_weight(age, tickets) for age, d in self.corrections)
-        out = clip(in_all - came, 0.0, 0.25 * still_open)
-        self.pending = out if self.silence == 0.0 else -out
-
-    @staticmethod
-    def full_weight(age: int, tickets: int) -> float:
-        """Return how many corrections like one of this age there are to be."""
-        return min((tickets + 100.0) / (tickets - min(middle_of(age), tickets) + 100.0), 10.0)
-
-
-@dataclass
 class OpenTicket:
     """What a ticket keeps: its standardised row, what each expert said, and the mixture.
 
-    ``label`` is the label so far, ``learned`` what was learned of it, and ``due`` the time from
-    which on nothing else is expected.
+    ``label`` is the label so far, ``learned`` what was learned of it, ``due`` the time from which
+    on nothing else is expected, and ``asked`` the moment from which its silence counts.
     """
 
     row: Row
@@ -464,6 +447,7 @@ class OpenTicket:
     shown: float = math.nan
     label: float | None = None
     learned: float = math.nan
+    asked: float = math.nan
 
 
 # --- The model -----------------------------------------------------------------------------------
@@ -485,12 +469,11 @@ class NaiveLinear:
     as many as a 16th of the tickets since, but no fewer than 8. It is removed when no ticket is
     open.
 
-    ``silence`` is a label that is learned at once, and corrected by later labels; after 50
-    corrections experts are weighed anew, by later tickets. With logistic loss, corrections that are
-    still to come count in the base: see ``PendingPositives``. They are counted after a prediction,
-    from the first correction on, every 16th of all tickets, but no fewer than 8 and no more than
-    256. A ticket is due ``deadline`` after its prediction, by a clock that counts predictions where
-    no times are given; from then on its label so far is the last word.
+    ``silence`` is a label of tickets without an answer. It is learned with a set of answers, once
+    the ticket is as old as answers are: see ``NaiveDelays``. Before any label, predictions are what
+    it says. A ticket that closes without an answer has that label. A ticket is due ``deadline``
+    after its prediction, by a clock that counts predictions where no times are given; from then on
+    its label so far is the last word.
 
     Labels wait for the next prediction, for a ticket that is cancelled, or for a time at which an
     open one is due. Then all that wait are learned in ``learning_order``.
@@ -545,9 +528,10 @@ class NaiveLinear:
         self.limit: int | None = None
         self.clock = -math.inf
         self.correction = Correction()
-        self.pending: PendingPositives | None = None
-        if silence is not None and loss == "logistic":
-            self.pending = PendingPositives(silence)
+        self.delays = NaiveDelays(by_time=0.0 < deadline < math.inf)
+        self.start: float | None = None
+        if silence is not None:
+            self.labels.expected = silence, 0.0
         self.since: int | None = None  # the first ticket after the first label
         self.labelled: list[tuple[int, float]] = []  # age and label, of tickets since
         self.earlier: list[float] = []  # labels of others
@@ -576,16 +560,60 @@ class NaiveLinear:
         due = self.clock + (self.deadline if span is None else span)
         self.open[ticket] = OpenTicket(standard, said, issued, due)
         shown = self.loss.together(self.mixture.v, said, issued)
+        shown = self.with_pairs(self.open[ticket], shown)
         shown = self.correction.shown(shown)
         self.open[ticket].shown = shown
-        if self.pending is not None and self.predictions >= self.next_update:
-            self.pending.update(self.predictions, len(self.open))
-            self.next_update = self.predictions + clip(self.predictions // 16, 8, 256)
         if self.silence is not None:
-            self._first_label(ticket, self.silence, self.silence, 1.0, 1.0)
-        elif self.silence is None and self.predictions >= self.next_update:
+            self._begin_silence(ticket, self.silence)
+        elif self.predictions >= self.next_update:
             self._update_correction()
         return ticket, self.loss.shown(shown)
+
+    def with_pairs(self, kept: OpenTicket, p: float) -> float:
+        """Return what is predicted with pairs of features beside p; see ``naive_pairs``."""
+        return p
+
+    def learn_pairs(self, ticket: int, y: float, h: float, often: float) -> None:
+        """Let experts on pairs learn the label of a ticket."""
+
+    def _begin_silence(self, ticket: int, silence: float) -> None:
+        moment = self._moment()
+        self.open[ticket].asked = moment
+        self.delays.asked.append(moment)
+        if self.labels.total == 0.0:
+            self.labels.expected = silence, self.predictions
+        elif self.delays.gap > 0.0 and moment - self.delays.latest > 10.0 * self.delays.gap:
+            reached = moment - self.delays.gap
+            self.delays.gap = moment - self.delays.latest
+            tickets = self._silent(reached, set())
+            for place in learning_order(tickets):
+                self._learn_silence(tickets[place])
+
+    def _moment(self) -> float:
+        """Return the time in which ages of silence are counted."""
+        if not self.delays.by_time:
+            return self.predictions
+        if self.start is None:
+            self.start = self.clock
+        return (self.clock - self.start) / (self.deadline / 4096.0)
+
+    def _silent(self, moment: float, answered: set[int]) -> list[int]:
+        """Return the tickets whose silence is learned now, quantile by quantile."""
+        found = []
+        for level in range(QUANTILES):
+            while (ticket := self.delays.next(level)) < self.predictions:
+                kept = self.open.get(ticket)
+                if kept is not None and kept.label is None:
+                    if moment - kept.asked < self.delays.limits[level]:
+                        break
+                    if ticket not in answered:
+                        found.append(ticket)
+                self.delays.passed[level] += 1
+        return found
+
+    def _learn_silence(self, ticket: int) -> None:
+        if self.silence is not None and self.open[ticket].label is None:
+            self._first_label(ticket, self.silence, self.silence, 1.0, 1.0)
 
     def _update_correction(self) -> None:
         assert self.since is not None
@@ -608,11 +636,12 @@ class NaiveLinear:
 
     def _set_clock(self, at: float) -> None:
         self.clock = max(self.clock, at)
-        for ticket, kept in sorted(self.open.items()):
+        for ticket, kept in sorted(self.open.items(), key=lambda item: (item[1].due, item[0])):
             if kept.due < self.clock:
                 self._close(ticket)
 
     def _close(self, ticket: int) -> None:
+        self._learn_silence(ticket)
         self._remove(ticket)
         self.given_up.add(ticket)
 
@@ -649,8 +678,7 @@ class NaiveLinear:
 
     def _fresh(self, k: int, standard: Row) -> float:
         """Return base + sum_i w[i, k] s_i at the weights of this moment."""
-        pending = 0.0 if self.pending is None else self.pending.pending
-        base = self.labels.base(self.loss.kind, pending)
+        base = self.labels.base(self.loss.kind)
         return base + sum(self.coordinates[i].weight(k) * s for i, s in standard)
 
     # --- observe and cancel ---
@@ -678,10 +706,24 @@ class NaiveLinear:
     def learn(self) -> None:
         """Learn what waits; of a ticket the later label after the earlier one."""
         answers, self.answers = self.answers, []
-        for place in learning_order([ticket for ticket, *_ in answers]):
+        silent = self._silent_with(answers) if answers and self.silence is not None else []
+        for place in learning_order([ticket for ticket, *_ in answers] + silent):
+            if place >= len(answers):
+                self._learn_silence(silent[place - len(answers)])
+                continue
             ticket, label, weight, is_last = answers[place]
             if self._told(ticket, label, weight, is_last=is_last) and is_last:
                 self._remove(ticket)
+
+    def _silent_with(self, answers: list[tuple[int, float, float, bool]]) -> list[int]:
+        """Count answers by age, and return the tickets whose silence is learned with them."""
+        moment, asked = self._moment(), []
+        for ticket, label, *_ in answers:
+            kept = self.open.get(ticket)
+            if kept is not None and label != self.silence and kept.label in (None, self.silence):
+                asked.append(kept.asked)
+        self.delays.hear(asked, moment)
+        return self._silent(moment, {ticket for ticket, *_ in answers})
 
     def looked_at(self) -> NaiveLinear:
         """Return what the model would be if it learned what waits."""
@@ -707,6 +749,7 @@ class NaiveLinear:
             self.first.append((ticket, is_last))
             if self.loss.kind == "logistic":
                 self._record_age(ticket, label)
+            self.corrected += self.silence is not None and label != self.silence
             often = self.relative_weight(ticket) if is_last else 1.0
             self.took.append(self.ages[-1])
             self._first_label(ticket, label, learned, weight, often)
@@ -765,7 +808,7 @@ class NaiveLinear:
 
     def relative_weight(self, ticket: int) -> float:
         """Count a label more than once that only the oldest tickets can have by now."""
-        if not self.took:
+        if not self.took or self.silence is not None:
             return 1.0
         usually = self.predictions - sum(self.took) / len(self.took)
         return clip((usually + 100.0) / (ticket + 1.0 + 100.0), 1.0, 10.0)
@@ -786,6 +829,7 @@ class NaiveLinear:
         if S > 0.0:
             self._steps(S, kept.row, learned, weight)
             self._bet(S, kept.row, learned, weight)
+        self.learn_pairs(ticket, learned, weight, often)
 
     def _other_label(self, ticket: int, told: float, label: float, new: float) -> None:
         """Correct a label that counted once: charges and losses are linear in it."""
@@ -798,14 +842,6 @@ class NaiveLinear:
         if ticket >= self.charged and not is_still_out:
             self.mixture.learn([(old - new) * (kept.issued - p) for p in kept.said])
         self.corrected += 1
-        if self.pending is not None:
-            age = self.predictions - ticket - 1
-            self.pending.corrections.append((age, 1 if told == self.silence else -1))
-            if self.next_update == math.inf:
-                self.next_update = self.predictions + 8
-        if self.silence is not None and self.corrected == 50:
-            self.mixture = Mixture(self.mixture.v)
-            self.charged = self.predictions
         kept.label, kept.learned = label, new
         if is_still_out:
             return
@@ -848,6 +884,8 @@ class NaiveLinear:
     def _open_size(self, i: int) -> float:
         """Return the sum of |s_i| over the open tickets without a label."""
         unheard = [kept.row for kept in self.open.values() if kept.label is None]
+        if self.silence is not None:
+            return 0.0
         return sum(self.coordinates[i].size(s) for row in unheard for j, s in row if j == i)
 
     def _steps(self, S: float, row: Row, y: float, h: float) -> None:
@@ -858,7 +896,7 @@ class NaiveLinear:
                 self._step(k, now[k], etas, row, y, h)
             elif k == AVERAGED:
                 for i, _ in row:
-                    self.coordinates[i].average()
+                    self.coordinates[i].average(self._open_size(i))
 
     def _step(self, k: int, p: float, etas: list[float], row: Row, y: float, h: float) -> None:
         """AdaGrad at scale a_k with caution for open tickets, by an implicit step."""
@@ -870,7 +908,7 @@ class NaiveLinear:
             w = soft(c.w[k], eta * h * self.l1) / (1.0 + eta * h * self.l2)
             c.w[k] = c.short(w)
             if k == AVERAGED:
-                c.average()
+                c.average(self._open_size(i))
 
     def _heated(self, S: float, row: Row, pulls: list[float], h: float) -> list[list[float]]:
         """Add pulls, h times, to the energies of a row; return the step sizes of every scale.
@@ -882,7 +920,8 @@ class NaiveLinear:
         for k in range(1, len(SCALES)):
             for i, s in row:
                 c, g = self.coordinates[i], pulls[k] * abs(s)
-                A = c.A[k] + h * g * (g + CAUTION[k] * unit * self._open_size(i))
+                least = max(c.A[k], c.short_root(FIRST[k] * unit**2))
+                A = least + h * g * (g + CAUTION[k] * unit * self._open_size(i))
                 c.A[k], eta = c.energy_and_rate(A, S, unit)
                 rates[k].append(eta)
                 c.A[0] = c.A[1]
@@ -917,15 +956,6 @@ def sorted_in_sets(events: list[int]) -> list[int]:
         order = learning_order([~event for event in given]) if is_label else range(len(given))
         found += [given[place] for place in order]
     return found
-
-
-def scattered(ticket: int) -> float:
-    """Return a number in [0, 1): the upper bits of the ticket's place in SplitMix64 from 0."""
-    everything = 2**64 - 1
-    z = (ticket + 1) * 0x9E3779B97F4A7C15 & everything
-    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & everything
-    z = (z ^ z >> 27) * 0x94D049BB133111EB & everything
-    return ((z ^ z >> 31) >> 11) / 2**53
 
 
 def is_tied(model: NaiveLinear, ticket: int, y: float, h: float) -> bool:

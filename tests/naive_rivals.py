@@ -992,54 +992,14 @@ def bound_fixed_step(rounds: int, total_delay: int, width: float, lipschitz: flo
 
 
 def bound_langford_smola_zinkevich(
-    rounds: int, delay: int, diameter: float, lipschitz: float, curvature: float = 0.0
+    rounds: int, delay: int, diameter: float, lipschitz: float, curvature: float
 ) -> float:
-    """Section 4, with F = D / sqrt 2 and sigma = F / (G sqrt(2 max(tau, 1))).
-
-    Convex: sigma G^2 sqrt T + F^2 sqrt T / sigma + G^2 sigma tau^2 / 2 + 2 G^2 sigma tau sqrt T.
-    Strongly convex: lambda tau F^2 + (1/2 + tau) (G^2 / lambda) (1 + tau + ln T).
-    """
-    f = diameter / math.sqrt(2.0)
-    if curvature > 0.0:
-        logarithm = 1.0 + delay + math.log(rounds)
-        return curvature * delay * f**2 + (0.5 + delay) * lipschitz**2 / curvature * logarithm
-    sigma = f / (lipschitz * math.sqrt(2.0 * max(delay, 1)))
-    root = math.sqrt(rounds)
-    return (
-        sigma * lipschitz**2 * root
-        + f**2 * root / sigma
-        + lipschitz**2 * sigma * delay**2 / 2.0
-        + 2.0 * lipschitz**2 * sigma * delay * root
-    )
+    """Section 4, F = D / sqrt 2: lambda tau F^2 + (1/2 + tau) (G^2 / lambda) (1 + tau + ln T)."""
+    logarithm = 1.0 + delay + math.log(rounds)
+    away = curvature * delay * diameter**2 / 2.0
+    return away + (0.5 + delay) * lipschitz**2 / curvature * logarithm
 
 
 def bound_dogd_sc(rounds: int, max_backlog: int, lipschitz: float, curvature: float) -> float:
     """Section 9: (3 G^2 / lambda) (sigma_max + 1) ln(e T)."""
     return 3.0 * lipschitz**2 / curvature * (max_backlog + 1) * math.log(math.e * rounds)
-
-
-def bound_flaxman(
-    rounds: int, dim: int, inner: float, outer: float, magnitude: float, lipschitz: float
-) -> float:
-    """Section 14, without delay, in expectation: 2 T^(3/4) sqrt(3 R k M (G + M / r))."""
-    inside = 3.0 * outer * dim * magnitude * (lipschitz + magnitude / inner)
-    return 2.0 * math.pow(rounds, 0.75) * math.sqrt(inside)
-
-
-def bound_agarwal_dekel_xiao(
-    rounds: int,
-    dim: int,
-    inner: float,
-    diameter: float,
-    lipschitz: float,
-    curvature: float = 0.0,
-) -> float:
-    """Section 14, without delay, in expectation, the loss being the mean of the two points.
-
-    Convex: (k^2 G^2 + D^2) sqrt T + G ln(e T) (3 + D / r). Strongly convex:
-    (k^2 G^2 / lambda) (1 + ln T) in place of the first term. ln(e T) as in the smoothing.
-    """
-    smoothing = lipschitz * math.log(math.e * rounds) * (3.0 + diameter / inner)
-    if curvature > 0.0:
-        return (dim * lipschitz) ** 2 / curvature * (1.0 + math.log(rounds)) + smoothing
-    return ((dim * lipschitz) ** 2 + diameter**2) * math.sqrt(rounds) + smoothing

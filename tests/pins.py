@@ -39,7 +39,7 @@ import compositions
 import rival_laws
 from adaptive import least_wait
 from compositions import Composition
-from rival_case import RivalCase
+from rivals_convex import RivalCase
 
 FILE = Path(__file__).with_name("pins.json")
 
@@ -472,6 +472,7 @@ MODELS: dict[str, dict[str, Any]] = {
     "few bits": {"bits": 2},
     "many bits": {"bits": 18},
     "interactions": {"interactions": [("place", "size"), ("place", "kind")]},
+    "pairs": {"interactions": "auto"},
     "parameters": {"quantile": 0.8, "delta": 0.3},
 }
 LINEAR_LOSSES = ("squared", "absolute", "quantile", "huber", "logistic", "hinge", "poisson")
@@ -598,7 +599,6 @@ def _labels(loss: str) -> Array:
 
 
 def _matrix() -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Array]:
-    """Return sparse rows."""
     rng = np.random.default_rng(13)
     sizes = rng.integers(0, 6, LINEAR_ROUNDS)
     indices = np.concatenate([np.sort(rng.permutation(50)[:size]) for size in sizes])
@@ -724,21 +724,9 @@ def of_worlds() -> Iterator[Pin]:
     ]
     for world in kinds:
         yield f"world {type(world).__name__}", digest(list(world.drawn(3)))
-    late = bl.worlds.Lateness(8, "heavy", lost=0.2)
-    surfaces = [
-        bl.worlds.Surface("basins", 2, 20, lateness=late),
-        bl.worlds.Surface("sale", 3, 20, season=0.5),
-        bl.worlds.Surface("valley", 3, 20, errors="heavy", motion="walk"),
-        bl.worlds.Surface("edge", 1, 20, errors="lasting", motion="switch"),
-    ]
-    for surface in surfaces:
-        # Without what LAPACK turned, which may differ in the last bit elsewhere.
-        ground = surface.drawn([3, 4])._replace(turned=np.zeros(1))
-        yield f"world Surface, {surface.shape}", digest(list(ground[1:]))
 
 
 def of_hashers() -> Iterator[Pin]:
-    """Names as coordinates."""
     groups = [("place", "size"), ("place", "kind", "count")]
     for bits in (3, 12, 20):
         hasher = bl.LinearModel(bits=bits, interactions=groups).hasher
@@ -1018,7 +1006,6 @@ REPLAYED = 150
 
 
 def of_audits() -> Iterator[Pin]:
-    """Audits of flights."""
     flights = bl.datasets.flights()
     yield "flights", digest(*_arrays(flights.timeline), flights.target)
     for name, log in {"whole": flights, "part": flights.take(slice(4000, 4000 + AUDITED))}.items():
@@ -1033,14 +1020,13 @@ def of_audits() -> Iterator[Pin]:
 
 
 def of_replays() -> Iterator[Pin]:
-    """Replays of some flights."""
     flights = bl.datasets.flights().take(slice(4000, 4000 + REPLAYED))
     ways: dict[str, dict[str, Any]] = {
         "squared": {"clip": (-30.0, 120.0)},
         "logistic": {
             "threshold": 15.0,
             "features": ["carrier", "origin", "hour"],
-            "wait": {"predictions": 5},
+            "window": "5h",
         },
         "quantile": {"loss": "quantile", "quantile": 0.9, "slices": ["origin"]},
     }

@@ -19,8 +19,8 @@ import naive
 from belated import delays
 from belated.research.rivals import Rival
 from naive_game import answered
-from rival_case import RivalCase
 from rival_laws import Array, Chart, assumed, chart_of, rival
+from rivals_convex import RivalCase
 
 Norm = Literal["euclidean", "largest"]
 PERIOD = 12  # rounds between two turns of an adversary that alternates
@@ -86,7 +86,6 @@ class Bowl:
         return float(self.slope @ w + 0.5 * self.bend * (w @ w)) - self.level
 
     def gradient(self, w: Array) -> Array:
-        """Return the gradient."""
         return np.asarray(self.slope + self.bend * w)
 
 
@@ -103,7 +102,6 @@ class Kink:
         return self.size * abs(float(self.along @ w) - self.place)
 
     def gradient(self, w: Array) -> Array:
-        """Return a subgradient."""
         return np.asarray(self.size * np.sign(float(self.along @ w) - self.place) * self.along)
 
 

@@ -25,7 +25,7 @@ import rivals_simplex
 from belated.domains import Domain
 from belated.reductions import LearnerSpec, Reduction, rate_of
 from belated.research.rivals import Rival
-from rival_case import RivalCase
+from rivals_convex import RivalCase
 
 Array = npt.NDArray[np.float64]
 Kind = Literal["predict", "observe", "cancel"]
@@ -97,11 +97,9 @@ class Chart(NamedTuple):
     scale: Array
 
     def point(self, y: Array) -> Array:
-        """Return x."""
         return np.asarray(self.shift + self.scale * y)
 
     def coordinates(self, x: Array) -> Array:
-        """Return y."""
         return np.asarray((x - self.shift) / self.scale)
 
 

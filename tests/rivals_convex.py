@@ -7,7 +7,8 @@ with the same thing in the words of ``naive``, which works in the chart.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import belated as bl
 import naive_later_rivals
@@ -18,7 +19,29 @@ from belated.rates import Rate
 from belated.reductions import FirstOrder, LearnerSpec, OnePoint, Reduction, TwoPoint
 from belated.research.rivals.base import Mirror, Rival
 from naive import ChartSet, NaiveConfig
-from rival_case import Answer, RivalCase
+
+Answer = Literal["gradient", "function", "coefficients", "value", "pair", "values", "arm"]
+
+
+@dataclass(frozen=True)
+class RivalCase:
+    """One rival on one set.
+
+    ``slow(seed)`` makes the slow version of ``spec``. ``ancestor`` is the no-delay method that it
+    must equal when every answer comes at once, if that is another spec. ``in_order`` says that
+    only in-order answers after exactly ``delay`` rounds are taken, ``loses`` that a ticket may be
+    cancelled.
+    """
+
+    name: str
+    spec: LearnerSpec
+    slow: Callable[[int], Any]
+    answer: Answer
+    ancestor: LearnerSpec | None = None
+    delay: int | None = None
+    loses: bool = True
+    tolerance: float = 1e-9
+
 
 # Every set as the library knows it, and its chart.
 SETS: dict[str, tuple[Domain, ChartSet]] = {

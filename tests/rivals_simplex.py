@@ -39,7 +39,7 @@ from naive_simplex_rivals import (
     NaiveSkippingExp3,
     NaiveZimmertSeldin,
 )
-from rival_case import RivalCase
+from rivals_convex import RivalCase
 
 HINTS: tuple[Hint, ...] = ("none", "recent")
 LIPSCHITZ = 1.5

@@ -21,7 +21,6 @@ def sealed(body: bytes) -> bytes:
 
 
 def header_of(blob: bytes) -> dict[str, Any]:
-    """Return the header."""
     header: dict[str, Any] = json.loads(blob[PREFIX.size :][: PREFIX.unpack_from(blob)[2]])
     return header
 
@@ -60,3 +59,12 @@ def with_arrays(blob: bytes, changed: Mapping[str, NDArray[Any]]) -> bytes:
     text = json.dumps({**header, "arrays": forms}).encode()
     parts = [array.tobytes() for array in arrays.values()]
     return sealed(b"".join((PREFIX.pack(magic, version, len(text)), text, *parts)))
+
+
+def forged(blob: bytes, name: str, value: Any, place: Any = ...) -> bytes:
+    """Return a snapshot with another value of a field, or in a place of an array."""
+    if place is ...:
+        return rewritten(blob, {"state": {**header_of(blob)["about"]["state"], name: value}})
+    array = arrays_of(blob)[name]
+    array[place] = value
+    return with_arrays(blob, {name: array})

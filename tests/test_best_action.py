@@ -294,7 +294,6 @@ class _Liar:
         self.dim, self.rng = unit.dim, np.random.default_rng(seed)
 
     def lowest(self, c: Floats, reach: float, slopes: Floats, errors: Floats) -> solver._Answer:
-        """Answer with any weights."""
         weights = self.rng.choice([self.rng.uniform(size=len(errors)), np.zeros(len(errors))])
         if self.rng.uniform() < 0.2:
             weights = np.full(len(errors), np.nan)
@@ -304,7 +303,6 @@ class _Liar:
     def step(
         self, c: Floats, reach: float, slopes: Floats, errors: Floats, metric: Floats
     ) -> solver._Answer:
-        """Answer with any weights."""
         return self.lowest(c, reach, slopes, errors)
 
 

@@ -42,7 +42,6 @@ class Slow:
         self.max_backlog = max(counts.backlogs)
 
     def radii(self, kind: naive.SmoothingKind, horizon: int | None = None) -> list[float]:
-        """delta_t, by round."""
         r = self.domain.inner_radius
         assert r
         nu, k = M / (G * r), self.domain.dim

@@ -316,3 +316,17 @@ REFUSED: list[tuple[Any, str]] = [
 def test_what_cannot_be_is_refused_in_words(make: Any, why: str) -> None:
     with pytest.raises(bl.errors.SpecError, match=why):
         make()
+
+
+def test_batches_pass_over_keys_that_were_lost_as_single_answers_do() -> None:
+    spec = bl.Capacity(bl.FirstOrder(bl.PFTRL(bl.Ball(2), bl.rates.Tight(1.0))), 2)
+    one, many = bl.Learner(spec), bl.Learner(spec)
+    for learner in (one, many):
+        for number in range(600):
+            learner.predict(key=f"k{number}")
+    names = ["k0", "k590", "k599", "never"]
+    used = [one.observe(name, [1.0, 0.0]) for name in names]
+    assert many.observe_many(names, [[1.0, 0.0]] * 4).tolist() == used
+    assert many.snapshot() == one.snapshot()
+    with pytest.raises(bl.errors.UnknownTicket):
+        many.observe_many([-1], [[1.0, 0.0]])

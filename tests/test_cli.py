@@ -34,9 +34,9 @@ def commands() -> dict[str, argparse.ArgumentParser]:
 
 
 def test_commands_are_found_in_the_parser() -> None:
-    assert {*("demo", "audit", "replay", "evaluate", "study", "serve", "completion")} == set(
-        commands()
-    )
+    assert {
+        *("demo", "audit", "replay", "evaluate", "study", "serve", "backup", "completion")
+    } == set(commands())
 
 
 def test_help_names_every_command() -> None:
@@ -127,7 +127,6 @@ class Terminal(io.StringIO):
     """A screen that somebody looks at."""
 
     def isatty(self) -> bool:
-        """Say yes."""
         return True
 
 

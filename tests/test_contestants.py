@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import belated as bl
 from belated import delays
+from belated.research.rivals import WOFTRL
 from belated.research.study import contestants
 from belated.research.study.contestants import Contestant, Field
 from belated.research.study.games import LOSSES
-from belated.research.study.plan import Row
-from belated.research.study.table1 import Table1
+from belated.research.study.two_players import METHODS, TwoPlayers, _play
 
 FIELDS: dict[str, tuple[Field, str]] = {
     "convex": (contestants.CONVEX, "linear"),
@@ -49,25 +51,71 @@ def test_a_row_says_what_its_method_is_told(contestant: Contestant, loss: str) -
     assert depends["delays"] == bool({"d_tot", "d_max", "sigma_max"} & set(told))
 
 
-def row(method: str, regret: float, **more: object) -> Row:
-    """Return a row of the study."""
-    game = {"loss": "linear", "dim": 2, "pattern": "none", "rounds": 100_000, "wait": 0, "seed": 0}
-    found = {"setting": "convex", "total_delay": 0, "promise": None, "regret": regret}
-    return {**game, **found, "method": method, **more}
+# --- Two players of a matrix game: their regrets, by a slow version -------------------------------
 
 
-def test_who_loses_least() -> None:
-    rows = [
-        *(row("Ours", 10.0), row("GOLD", 12.0), row("D-FTBL", 30.0)),
-        *(row("Ours", 21.0, dim=8), row("Ours", 23.0, dim=8, seed=1)),
-        *(row("GOLD", 11.0, dim=8), row("GOLD", 9.0, dim=8, seed=1)),
-        *(row("Ours", 4.0, loss="absolute"), row("D-FTBL", 3.0, loss="absolute")),
+Array = NDArray[np.float64]
+
+
+def slow_regrets(
+    a: Array, b: Array, delay: int, copies: int, mu: float, rounds: int
+) -> list[float]:
+    """Softmax of what was told, with copies of the newest; losses x' A y and x' B y."""
+    told: list[list[Array]] = [[], []]
+    plays: list[list[Array]] = [[], []]
+    for t in range(rounds):
+        for i in (0, 1):
+            known = told[i][: max(0, t - delay)]
+            total = np.sum(known, axis=0) if known else np.zeros(len(a))
+            total = total + copies * (known[-1] if known else 0.0)
+            weights = np.exp(-(total - total.min()) / mu)
+            plays[i].append(weights / weights.sum())
+        x, y = plays[0][t], plays[1][t]
+        told[0].append(a @ y)
+        told[1].append(x @ b)
+    return [
+        sum(float(g @ x) for g, x in zip(told[i], plays[i], strict=True))
+        - float(np.sum(told[i], axis=0).min())
+        for i in (0, 1)
     ]
-    first = Table1().sections(rows)[0]
-    assert first.says.startswith("Ours had the least regret in 1 of 2 with linear losses, 0 of 1")
-    assert first.table is not None
-    assert first.table.rows == (
-        ("linear", 2, "none", 10.0, "GOLD", "a = 0", 12.0, 10.0 / 12.0),
-        ("linear", 8, "none", 22.0, "GOLD", "a = 0", 10.0, 2.2),
-        ("absolute", 2, "none", 4.0, "D-FTBL", "T, d_max", 3.0, 4.0 / 3.0),
-    )
+
+
+@pytest.mark.parametrize(("delay", "copies"), [(0, 1), (1, 2), (3, 4), (3, 0), (3, 1)])
+def test_regrets_are_those_of_the_slow_version(delay: int, copies: int) -> None:
+    draw = np.random.default_rng(delay)
+    a, b = draw.uniform(-1.0, 1.0, (2, 4, 4))
+    kind = METHODS["WOFTRL, small steps"](delay, 60)
+    assert isinstance(kind, WOFTRL)
+    spec = WOFTRL(kind.domain, kind.smoothness, delay, mirror="entropy", copies=copies)
+    ours = _play(spec, a, b, delay, 60)
+    theirs = slow_regrets(a, b, delay, copies, spec.strength, 60)
+    assert ours == pytest.approx(theirs, rel=1e-9, abs=1e-9)
+    if copies == delay + 1:  # what it chooses by itself; at first fewer are missing
+        assert _play(kind, a, b, delay, 60) == pytest.approx(ours, rel=0.2)
+
+
+@pytest.mark.slow
+def test_weighted_optimism_keeps_the_sum_bounded_where_plain_methods_do_not() -> None:
+    """Four times the rounds: less than a tenth more, and half as much again."""
+    a = np.random.default_rng([0, 0]).uniform(-1.0, 1.0, (4, 4))
+    grew = {}
+    for name in ("WOFTRL, large steps", "no copies, large steps"):
+        early, late = (sum(_play(METHODS[name](1, t), a, -a, 1, t)) for t in (400, 1600))
+        grew[name] = late / early
+    assert grew["WOFTRL, large steps"] < 1.1
+    assert grew["no copies, large steps"] > 1.5
+
+
+def test_the_sum_is_compared_with_one_over_the_step() -> None:
+    """A sum of 3 (d + 1) (d + 2) grows like d^2, and is said to, though d = 1 to 16 are small."""
+    rows = [
+        {"game": "zero-sum", "method": name, "delay": d, "rounds": 9, "seed": 0, "regret": regret}
+        for d in (1, 2, 4, 8, 16)
+        for name in METHODS
+        for regret in [3.0 * (d + 1) * (d + 2 if name == "WOFTRL, small steps" else 1)]
+    ]
+    study = TwoPlayers()
+    assert study.numbers(rows)[-1][0] == "3 to 3"
+    says = next(iter(study.sections(rows))).says
+    assert "3 to 3 times (d + 1) (d + 2)" in says
+    assert "3 to 3 times d + 1" in says

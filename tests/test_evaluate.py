@@ -55,7 +55,6 @@ def rows_of(rounds: int = ROUNDS, seed: int = 0, **more: Any) -> list[naive.Row]
 
 
 def columns_of(rows: list[naive.Row]) -> dict[str, list[Any]]:
-    """The same as columns."""
     return {
         "decided_at": [row["decided"] for row in rows],
         "rewarded_at": [row["rewarded"] for row in rows],
@@ -329,6 +328,13 @@ def test_wrong_probabilities_are_warned_of() -> None:
     columns["probability"] = [0.9] * 1000
     found = bl.evaluate(columns, silence=0.0, deadline=20, chooser=False)
     assert any("should be 1 on average" in text for text in found.warnings)
+    columns["probability"] = [1 / 3] * 1000  # blue was taken more often than that
+    found = bl.evaluate(columns, silence=0.0, deadline=20, chooser=False)
+    text = " ".join(str(found).split())
+    assert text.count("should be 1 on average") == 1
+    assert text.index("probabilities are wrong") < text.index("blue was taken in ")
+    assert text.index("blue was taken in ") < text.index(found.verdict[:30])
+    assert page_of(found).lead.startswith("Warning: the logged probabilities are wrong")
 
 
 def test_a_policy_that_does_nothing_that_was_done(rows: list[naive.Row]) -> None:
@@ -588,7 +594,7 @@ def test_a_reward_needs_its_time(rows: list[naive.Row]) -> None:
         ({"estimator": "direct"}, "estimator must be one of"),
         ({"against": "nobody"}, "against must be one of"),
         ({"blocks": 2}, "blocks must be a whole number from 6"),
-        ({"deadline": "soon"}, "a deadline is a number"),
+        ({"deadline": "soon"}, "a length of time is a number"),
         ({"deadline": "2d"}, "nobody said what one unit is"),
         ({"silence": math.nan}, "silence must be a finite number"),
     ],

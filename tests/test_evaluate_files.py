@@ -83,6 +83,25 @@ def test_every_form_is_the_same_log(files: dict[str, Path]) -> None:
     assert decisions_of(expected, Columns()) is expected
 
 
+def test_cells_are_named_by_their_lines(tmp_path: Path) -> None:
+    columns = table()
+    columns["probability"][5] = None
+    path = tmp_path / "log.csv"
+    rows = [",".join("" if cell is None else str(cell) for cell in row) for row in rows_of(columns)]
+    path.write_text("\n".join([",".join(columns), *rows]))
+    with pytest.raises(LogError, match=r"line 7: probability = \(empty\) must not be missing"):
+        decisions_of(path, Columns())
+
+
+def rows_of(columns: dict[str, list[Any]]) -> list[tuple[Any, ...]]:
+    return list(zip(*columns.values(), strict=True))
+
+
+def test_per_cent_are_read() -> None:
+    told = decisions_of(table() | {"probability": ["50%"] * ROWS}, Columns())
+    assert same(told, decisions_of(table(), Columns()))
+
+
 def test_actions_may_be_numbers() -> None:
     columns = table() | {"action": [float(i % 3) for i in range(ROWS)]}
     assert decisions_of(columns, Columns()).actions == ("0", "1", "2")
@@ -198,7 +217,7 @@ def test_the_command_writes_words_and_a_page(
     [
         ([], "say what reward that means with silence= (--silence)"),
         (["--silence", "0", "--action", "deed"], "Give action= (--action action), if"),
-        (["--silence", "0", "--deadline", "soon"], "a deadline is a number"),
+        (["--silence", "0", "--deadline", "soon"], "a length of time is a number"),
         (["--silence", "0", "--against", "me"], "against must be one of"),
         (["--silence", "0", "--out", "/nowhere/at/all.html"], "there is no folder"),
     ],

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,8 @@ from belated.core import label_losses
 from belated.core.experts import Experts
 from belated.core.label_losses import LabelStatistics
 from belated.errors import SnapshotError
-from conftest import Python
+from belated.models.linear.losses import LOSSES as KNOWN
+from belated.models.linear.losses import table
 from naive_linear import NaiveLinear, NaiveLoss
 
 Array = NDArray[np.float64]
@@ -73,12 +74,6 @@ def test_labels(kind: str) -> None:
 
 # --- Both modes ----------------------------------------------------------------------------------
 
-SCRIPT = """
-import json
-from test_experts import LOSSES, life
-print(json.dumps({kind: life(kind) for kind in LOSSES}))
-"""
-
 
 def label_of(kind: str, signal: Array) -> Array:
     """Return labels that depend on a signal."""
@@ -87,31 +82,6 @@ def label_of(kind: str, signal: Array) -> Array:
     if kind == "hinge":
         return np.where(signal > 0.0, 1.0, -1.0)
     return np.floor(np.exp(0.5 * np.minimum(signal, 4.0))) if kind == "poisson" else signal
-
-
-def life(kind: str) -> str:
-    """Return a digest of predictions and states of models that live through all events."""
-    digest = hashlib.sha256()
-    can_revise = LOSSES[kind][0].is_linear_in_label
-    for options in ({}, {"l1": 0.01, "l2": 0.02}, *([{"silence": 0.0}] if can_revise else [])):
-        rng, said = np.random.default_rng(5), list[float]()
-        model: Any = bl.LinearModel(kind, bits=5, **options)  # type: ignore[arg-type]
-        labels = label_of(kind, rng.normal(size=150))
-        for t in range(150):
-            indices = rng.integers(0, 32, size=rng.integers(0, 8))
-            row = indices, np.where(indices < 9, 1.0, rng.normal(size=indices.size))
-            said += [model.peek(row), model.predict(row).value]
-            for late in {t - int(rng.integers(1, 30)) for _ in range(2)}:
-                if late >= 0 and model.is_open(late):
-                    last = not can_revise or rng.random() < 0.7
-                    (model.observe if last else model.revise)(late, float(labels[late]))
-        digest.update(np.array(said).tobytes() + model.snapshot())
-    return digest.hexdigest()
-
-
-def test_interpreted_equals_compiled(python: Python) -> None:
-    interpreted = python("-c", SCRIPT, BELATED_INTERPRETED="1")
-    assert json.loads(interpreted) == {kind: life(kind) for kind in LOSSES}
 
 
 # --- Experts -------------------------------------------------------------------------------------
@@ -123,10 +93,21 @@ def test_interpreted_equals_compiled(python: Python) -> None:
 )
 def test_rows_must_share_the_pool(starts: list[int], counts: list[float], size: int) -> None:
     loss = label_losses.Squared()
-    experts = Experts(loss, LabelStatistics(loss), 16)
+    experts = Experts(loss, LabelStatistics(loss), 16, True, 0.0, 0.0, False)
     experts.check_rows(np.array([0.0, 5.0]), np.array([5.0, 6.0]), 11)
     with pytest.raises(SnapshotError):
         experts.check_rows(np.array(starts), np.array(counts), size)
+
+
+def test_a_first_no_hardly_moves_a_rare_category() -> None:
+    model = bl.LinearModel("logistic", bits=8)
+    for t in range(500):
+        model.observe(model.predict({"ad": f"a{t % 5}"}).ticket, float(t % 100 == 0))
+    before = model.peek({"ad": "new"})
+    model.observe(model.predict({"ad": "new"}).ticket, 0.0)
+    assert 0.9 * before < model.peek({"ad": "new"}) < before
+    model.observe(model.predict({"ad": "new"}).ticket, 1.0)
+    assert before < model.peek({"ad": "new"}) < 0.5
 
 
 # --- The range of numbers ------------------------------------------------------------------------
@@ -184,7 +165,7 @@ def test_the_largest_numbers_stay_finite(kind: Any) -> None:
 
 @pytest.mark.parametrize("kind", LOSSES)
 def test_rounding_of_coordinates_hardly_matters(kind: Any) -> None:
-    rng = np.random.default_rng(7)
+    rng = np.random.default_rng(12)
     fast, slow = bl.LinearModel(kind, bits=6, wait=None), NaiveLinear(kind, wait=None)
     weights, labels, said = rng.normal(size=64), [], []
     for t in range(200):
@@ -200,3 +181,64 @@ def test_rounding_of_coordinates_hardly_matters(kind: Any) -> None:
     away = np.abs(ours - exact) / (np.abs(exact) + np.std(exact))
     assert np.median(away) < 1e-5
     assert away.max() < 1e-4
+
+
+# --- Every loss of linear models is known everywhere: a forgotten one fails here ------------------
+
+
+DOCS = Path(__file__).parent.parent / "docs" / "linear.md"
+TRIED_LABELS = (-1.0, 0.0, 1.0, 0.5, -7.5, 12.0, 1e19)
+
+LINKS: dict[str | None, Callable[[Any], Any]] = {
+    None: lambda p: p,
+    "probability": lambda p: 1.0 / (1.0 + np.exp(-p)),
+    "rate": np.exp,
+}
+
+
+def test_the_documentation_has_them_all() -> None:
+    assert table() in DOCS.read_text()
+    for name in KNOWN:
+        assert f'"{name}"' in (bl.LinearModel.__doc__ or "")
+
+
+def core_loss(name: Any) -> Any:
+    """Return what computes a loss."""
+    return bl.LinearModel(name, bits=1).settings.loss_of_labels()
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_the_core_has_the_same_traits(name: Any) -> None:
+    """What tables say without the core is what it computes."""
+    told, loss = KNOWN[name], core_loss(name)
+    assert loss.is_binary == (told.labels.classes is not None)
+    assert loss.has_link == (told.link is not None)
+    assert loss.is_linear_in_label == told.is_linear_in_label
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_labels_are_those_that_the_core_takes(name: Any) -> None:
+    labels = KNOWN[name].labels
+    taken = [y for y in TRIED_LABELS if core_loss(name).accepts(y)]
+    if labels.classes is not None:
+        assert taken == sorted(labels.classes)
+    else:
+        assert taken == [y for y in TRIED_LABELS if y >= 0.0 or labels.plural == "numbers"]
+    assert bl.LinearModel(name, bits=1).settings.labels == labels.words
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_traits_are_those_of_the_numbers(name: Any) -> None:
+    loss = KNOWN[name]
+    p = np.array([3.0, 0.5])
+    low, high = loss.labels.classes or (0.0, 1.0)
+
+    def lost(y: float, **more: float) -> Any:
+        model = bl.LinearModel(name, bits=1, **more)  # type: ignore[arg-type]
+        return model.losses(LINKS[loss.link](p), np.full(2, y))
+
+    bent = lost(low) - lost(high)
+    assert np.isclose(bent[0] - bent[1], (high - low) * (p[0] - p[1])) == loss.is_linear_in_label
+    for parameter in ("quantile", "delta"):
+        changed = (lost(low, **{parameter: 0.25}) != lost(low)).any()
+        assert changed == (parameter == loss.parameter)

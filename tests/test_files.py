@@ -44,7 +44,6 @@ def table() -> pa.Table:
 
 
 def as_text(delimiter: str = ",", rows: pa.Table | None = None) -> str:
-    """The same as CSV."""
     data = table() if rows is None else rows
     lines = [delimiter.join(data.column_names)]
     for row in data.to_pylist():
@@ -157,7 +156,6 @@ FILES: dict[str, Callable[[], bytes]] = {
     "log.feather": feather,
     "log.arrow.zst": lambda: with_codec("zstd", feather()),
     "utf-16.csv": lambda: as_text().encode("utf-16"),
-    "utf-16-le.csv": lambda: as_text().encode("utf-16-le"),
     "latin-1.csv": lambda: as_text().encode("latin-1"),
     "latin-1.csv.gz": lambda: gzip.compress(as_text().encode("cp1252")),
     "bom.csv": lambda: as_text().encode("utf-8-sig"),
@@ -168,104 +166,22 @@ FILES: dict[str, Callable[[], bytes]] = {
 
 
 def test_sheets_as_people_have_them(tmp_path: Path) -> None:
-    """A cover, a title, empty rows and columns, and a sum below the table."""
+    """A cover, empty rows and columns, and a sum below the table."""
     pytest.importorskip("python_calamine")
     path = tmp_path / "calls.xlsx"
     names = ["asked_at", "answered_at", None, "price", None]
     rows = [[t, t + 3, None, 1.5 * t, "x" if t == 2 else None] for t in range(4)]
     gap: list[list[Any]] = [[None] * 5]
-    calls = [["Calls of January"], *gap, names, *rows[:2], *gap, *rows[2:]]
+    calls = [*gap, names, *rows[:2], *gap, *rows[2:]]
     path.write_bytes(book([["For the board"]], calls))
     log = read(path, features="all")
     assert log.predicted_at.tolist() == [0.0, 1.0, 2.0, 3.0]
     assert set(log.features) == {"price", "column 5"}
     assert "only 's2' is read, the first of 2 sheets that holds a table" in log.notes
-    assert "1 row above the names of the columns, left out" in log.notes
     path.write_bytes(book([*calls, *gap, ["Sum", None, None, 9.0]]))
-    with pytest.raises(LogError, match="row 10 of the sheet: asked_at = 'Sum'"):
+    with pytest.raises(LogError, match="row 9 of the sheet: asked_at = 'Sum'"):
         read(path)
     path.write_bytes(book([["a cover"]], []))
-    with pytest.raises(LogError, match="has no rows"):
-        read(path)
-
-
-LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-
-
-def moved(workbook: bytes, **cells: str) -> bytes:
-    """A workbook whose first sheet has these cells more, by their references."""
-    out = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(workbook)) as old, zipfile.ZipFile(out, "w") as new:
-        for member in old.namelist():
-            text = old.read(member).decode()
-            if member.endswith("sheet1.xml"):
-                rows = (
-                    f'<row r="{at.lstrip(LETTERS)}"><c r="{at}">{value}</c></row>'
-                    for at, value in cells.items()
-                )
-                text = text.replace("</sheetData>", f"{''.join(rows)}</sheetData>")
-            new.writestr(member, text)
-    return out.getvalue()
-
-
-def damaged(workbook: bytes, part: str, new: str) -> bytes:
-    """A workbook with another text for the first one of these in its first sheet."""
-    out = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(workbook)) as old, zipfile.ZipFile(out, "w") as archive:
-        for member in old.namelist():
-            text = old.read(member).decode()
-            if member.endswith("sheet1.xml"):
-                assert part in text
-                text = text.replace(part, new, 1)
-            archive.writestr(member, text)
-    return out.getvalue()
-
-
-def test_a_cell_in_the_last_corner_of_a_sheet(tmp_path: Path) -> None:
-    """The reader would ask for 17 billion cells, and the process would end."""
-    pytest.importorskip("python_calamine")
-    path = tmp_path / "far.xlsx"
-    path.write_bytes(moved(sheet(), XFD1048576="<v>1</v>"))
-    with pytest.raises(LogError) as error:
-        read(path)
-    for part in ("A1 to XFD1048576", "1,048,576 rows by 16,384 columns", "at most 50,000,000"):
-        assert part in str(error.value)
-    path.write_bytes(moved(book([["a cover"]], []), XFD1048576="<v>1</v>"))
-    with pytest.raises(LogError, match="1,048,576 rows by 16,384 columns"):
-        read(path)
-    path.write_bytes(moved(sheet(), XFD1048576=""))  # without a value, which a colour leaves behind
-    (tmp_path / "log.xlsx").write_bytes(sheet())
-    assert same(read(path), read(tmp_path / "log.xlsx"))
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        ("<sheetData>", '<sheetData a="1" a="2">'),
-        ("<sheetData>", '<sheetData a="<">'),
-        ("<sheetData>", "<sheetData>&unknown;"),
-        ("<sheetData>", "<sheetData>\x01"),
-        ("<worksheet ", '<worksheet a="1" a="2" '),
-        ("</worksheet>", ""),
-    ],
-    ids=["attribute twice", "bracket", "entity", "control", "first element", "cut off"],
-)
-def test_a_damaged_sheet_is_refused_before_a_table_is_made(
-    damage: tuple[str, str], tmp_path: Path
-) -> None:
-    """The reader of workbooks accepts damage that hides a cell in the last corner."""
-    pytest.importorskip("python_calamine")
-    path = tmp_path / "damaged.xlsx"
-    path.write_bytes(damaged(sheet(), *damage))
-    with pytest.raises(LogError, match=r"damaged\.xlsx: .*sheet1\.xml is damaged .*save it again"):
-        read(path)
-
-
-def test_a_sheet_with_one_cell_far_away_is_small(tmp_path: Path) -> None:
-    """Only what is between the filled cells counts."""
-    pytest.importorskip("python_calamine")
-    path = tmp_path / "far.xlsx"
-    path.write_bytes(moved(book([]), XFD1048576="<v>1</v>"))
     with pytest.raises(LogError, match="has no rows"):
         read(path)
 
@@ -312,7 +228,7 @@ def test_every_file_gives_the_same_log(name: str, tmp_path: Path) -> None:
     [
         ("latin-1.csv", "is read as Windows-1252"),
         ("utf-16.csv", "is read as UTF-16"),
-        ("comments.csv", "2 lines at the start that begin with # are left out"),
+        ("comments.csv", "2 lines at the start that begin with #, left out"),
         ("log.csv", None),
     ],
 )
@@ -375,9 +291,7 @@ def test_lines_are_counted_below_comments(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("1,2\n3,4\n", "seems to have no header: its first line has '1', '2'"),
-        ("2024-05-01,x\n2024-05-02,y\n", "seems to have no header"),
-        ("#asked_at,answered_at\n1,2\n3,4\n", "take the # from the line with the names"),
+        ("1,2\n3,4\n", "which columns of .* hold the times"),
         ('[{"asked_at": 1}]', "begins like a JSON array; give JSON lines"),
         ("asked_at,asked_at\n1,2\n", "two columns called 'asked_at'"),
     ],

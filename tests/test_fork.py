@@ -75,7 +75,7 @@ def test_a_fork_during_a_call_is_refused_in_the_child() -> None:
 def test_a_client_has_connections_of_its_own_in_the_child() -> None:
     client = Client("http://127.0.0.1:9", "token", retry_for=0.0)
     theirs: Any = object()
-    client._idle.append(theirs)
+    client._sender.connections._idle.append(theirs)
 
     def use() -> bytes:
         with pytest.raises(bl.errors.ServiceError):  # nothing listens there
@@ -83,4 +83,4 @@ def test_a_client_has_connections_of_its_own_in_the_child() -> None:
         return b"new"
 
     assert child(use) == b"new"
-    assert client._idle == [theirs]
+    assert client._sender.connections._idle == [theirs]

@@ -78,12 +78,10 @@ class Case(NamedTuple):
 
     @property
     def name(self) -> str:
-        """How tests call it."""
         return f"{self.composition.name}-{self.family}-{self.source}"
 
     @property
     def dim(self) -> int:
-        """Number of coordinates."""
         return self.composition.row.dim
 
     def game(self) -> bl.Game:
@@ -92,7 +90,6 @@ class Case(NamedTuple):
         return bl.Game(losses, bl.Timeline.from_delays(delays_of()))
 
     def play(self, **words: Any) -> Run:
-        """The game played."""
         return bl.play(self.composition.spec(), self.game(), SEED, **words)
 
     def slowly(self) -> SlowGame:
@@ -102,7 +99,6 @@ class Case(NamedTuple):
         return play_slowly(learner, self.composition.answer, losses, delays_of())
 
     def parts(self) -> dict[str, str]:
-        """What is being combined."""
         row = self.composition.row
         return {
             "family": self.family,
@@ -287,7 +283,6 @@ class RivalGame(NamedTuple):
     delays: tuple[int, ...] = tuple(delays_of())
 
     def game(self) -> bl.Game:
-        """The game."""
         dim = cast(Any, self.spec).domain.dim
         rounds = len(self.delays)
         losses = fast_losses(self.family, "random", dim, rounds)
@@ -453,7 +448,6 @@ def test_drift_is_below_the_sum_of_theorem_4_1(name: str) -> None:
 
 
 def steady(rounds: int = 1000, dim: int = 3, **words: Any) -> Run:
-    """A plain game."""
     game = bl.Game(
         bl.losses.Linear(bl.losses.Random(dim, seed=2)),
         bl.delays.geometric(rounds, mean=10.0, seed=1),

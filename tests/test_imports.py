@@ -9,7 +9,7 @@ import pytest
 import belated
 from conftest import Python
 
-HEAVY = ["numpy", "matplotlib", "pandas", "polars", "scipy", "asyncio"]
+HEAVY = ["numpy", "matplotlib", "plotly", "pandas", "polars", "scipy", "asyncio"]
 LIGHT = [
     "belated",
     "belated.errors",
@@ -19,6 +19,7 @@ LIGHT = [
     "belated.smoothing",
     "belated.bases",
     "belated.reductions",
+    "belated.report",
 ]
 
 

@@ -66,30 +66,6 @@ def test_columns_with_gaps(form: Callable[[Any], Any], keys: list[Any], tmp_path
         assert store.model("gaps").snapshot() == before
 
 
-@pytest.mark.parametrize(
-    ("form", "rows"),
-    [
-        (pd.DataFrame, lambda df: df.to_dict("records")),
-        (pl.DataFrame, lambda df: df.to_dicts()),
-        (pa.table, lambda table: table.to_pylist()),
-    ],
-    ids=["pandas", "polars", "arrow"],
-)
-def test_data_frames_are_their_rows(
-    form: Callable[[Any], Any], rows: Callable[[Any], Any], tmp_path: Path
-) -> None:
-    table = form({"a": [1.0, 2.0], "b": ["x", "y"]})
-    with bl.open(tmp_path / "frames.db") as store:
-        for asked in (model(), store.model("frames", model())):
-            assert asked.peek_many(table).tolist() == asked.peek_many(rows(table)).tolist()
-            tickets, values = asked.predict_many(table, keys="b")
-            assert tickets.tolist() == [0, 1]
-            assert asked.observe_many(form({"b": ["y", "x"]})["b"], [1.0, 0.0]).all()
-            for key, value in zip("xy", values.tolist(), strict=True):
-                assert not asked.is_open(key)
-                assert value == model().peek({"a": 1.0})
-
-
 ODD: list[tuple[Any, int, str]] = [
     ([1.0, None, 2.0], 1, "None"),
     ([1.0, 2.0, "3"], 2, "'3'"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -18,7 +17,7 @@ from hypothesis import strategies as st
 from belated.errors import BadFeatures, LogError
 from belated.logs import Kind, Kinds, Log, read
 from belated.logs import dates as date_forms
-from belated.logs.moments import features_of, read_kind
+from belated.logs.cells import features_of, read_kind
 from belated.logs.numerals import FORMS, number
 
 ROWS = 120
@@ -32,7 +31,6 @@ def table(**columns: Any) -> dict[str, Any]:
 
 
 def kind_of(cells: Any, name: str = "x", **more: Any) -> Kind:
-    """What one column becomes."""
     return read(table(**{name: cells}), features=[name], **more).kinds[name]
 
 
@@ -62,7 +60,6 @@ def live_is_batch(log: Log, rows: list[dict[str, Any]]) -> bool:
         (["1,5", "2,25", "1.000,5"], "x", "number", "decimal comma"),
         (["1,500", "2,500.5", "12"], "x", "number", "thousands"),
         (["0:01:30", "1:00:00", "12:30"], "x", "number", "duration"),
-        (["PT1M30S", "PT1H", "P1DT2H"], "x", "number", "duration"),
         (["PT", "PT", "NO", "PT"], "country", "text", "plain"),
         (["2 days 01:00:00", "0 days 00:00:05", ""], "x", "number", "duration"),
         ([timedelta(1), timedelta(2), None], "x", "number", "duration"),
@@ -93,9 +90,9 @@ def live_is_batch(log: Log, rows: list[dict[str, Any]]) -> bool:
         (["31-05-2024", "01-06-2024"], "x", "time", "day/month/year"),
         (["31.5.2024 13:30", "1.6.2024"], "x", "time", "day.month.year"),
         (["2024/5/31", "2024/6/1 13:30:15.5"], "x", "time", "year/month/day"),
-        (["31 May 2024", "1. Mai 2024 13:30"], "x", "time", "day name year"),
+        (["31 May 2024", "1 June 2024 13:30"], "x", "time", "day name year"),
         (["Fri, 31 May 2024 13:30:00 GMT", "01-Jun-2024"], "x", "time", "day name year"),
-        (["May 31, 2024", "June 1st, 2024 1:30 pm"], "x", "time", "name day year"),
+        (["May 31, 2024", "June 1, 2024 1:30 pm"], "x", "time", "name day year"),
         ([1_700_000_000, 1_710_000_000], "created_at", "time", "s since 1970"),
         (["1700000000000", "1710000000000"], "ts", "time", "ms since 1970"),
         ([1.7e9, 1.71e9 + 0.5], "start time", "time", "s since 1970"),
@@ -248,7 +245,6 @@ def test_infinities_are_bad_rows(cell: str) -> None:
         st.from_regex(r"\A[+-]?\d{1,5}([.,]\d{1,4})?\Z"),
         st.from_regex(r"\A\d{1,3}([.,' ]\d{3}){0,2}([.,]\d{1,3})?\Z"),
         st.from_regex(r"\A\d{0,2}:[0-5]\d(:[0-5]\d([.,]\d+)?)?\Z"),
-        st.from_regex(r"\AP(\d+D)?T?(\d+H)?(\d+M)?(\d+([.,]\d+)?S)?\Z"),
         st.floats().map(str),
         st.text(max_size=6),
     )
@@ -263,33 +259,10 @@ def test_one_number_is_read_as_many_are(form: Any, text: str) -> None:
         assert found is None or found == cells.values[0]
 
 
-MONEY = {
-    "money": ["$1,234.50", "-$3", "$ 12.25", "17.00"],
-    "money with a decimal comma": ["1.234,50 EUR", "-3 EUR", "12,25 EUR", "17,00"],
-}
-
-
-@pytest.mark.parametrize("form", MONEY)
-def test_amounts_of_money_are_numbers_in_one_currency(form: str) -> None:
-    cells = MONEY[form]
-    times = {"asked_at": [1, 2, 3, 4], "answered_at": [5, 6, 7, 8]}
-    log = read(times | {"price": cells}, features="all")
-    assert log.features["price"].tolist() == [1234.5, -3.0, 12.25, 17.0]
-    assert log.kinds["price"].why == f"numbers: {form}"
-    assert [log.kinds["price"].features(cell)["price"] for cell in cells] == [
-        *(1234.5, -3.0, 12.25, 17.0)
-    ]
-    mixed = read(times | {"price": [*cells[:2], "9 GBP", "9 GBP"]}, features="all").kinds["price"]
-    assert mixed.what == "text"
-    assert re.fullmatch(r"amounts in (\$|EUR), GBP, which are not alike", mixed.why)
-    with pytest.raises(LogError, match="price = 'about 5' is no amount such as"):
-        read(times | {"price": [*cells[:3], "about 5"]}, features="all")
-
-
-@pytest.mark.parametrize("form", [*date_forms.FORMS, date_forms.ISO])
+@pytest.mark.parametrize("form", date_forms.FORMS)
 @given(
     moment=st.datetimes(datetime(1901, 1, 1), datetime(2099, 1, 1)),
-    style=st.integers(0, 3),
+    style=st.integers(0, 4),
     zone=st.sampled_from([None, "Europe/Berlin", "America/New_York"]),
 )
 def test_one_date_is_read_as_many_are(
@@ -302,16 +275,19 @@ def test_one_date_is_read_as_many_are(
         "year/month/day": f"{moment.year}/{moment.month}/{moment.day}",
         "day name year": f"{moment.day} {moment:%B} {moment.year}",
         "name day year": f"{moment:%b} {moment.day}, {moment.year}",
-        "day/name/year": f"{moment:%d/%b/%Y}",
         date_forms.DIGITS: f"{moment:%Y%m%d}",
         date_forms.ISO: f"{moment:%Y-%m-%d}",
     }[form]
-    clock = ["", f" {moment:%H:%M}", f" {moment:%H:%M:%S}", f" {moment:%H:%M:%S.%f}"][style]
+    clock = [
+        *("", f" {moment:%H:%M}", f" {moment:%H:%M:%S}", f" {moment:%H:%M:%S.%f}"),
+        f" {moment.hour % 12 or 12}:{moment:%M:%S} {'pm' if moment.hour > 11 else 'AM'}",
+    ][style]
     exact = [
         datetime(moment.year, moment.month, moment.day),
         moment.replace(second=0, microsecond=0),
         moment.replace(microsecond=0),
         moment,
+        moment.replace(microsecond=0),
     ][style]
     kind = Kind("x", "time", form=form, parts=date_forms.PARTS, zone=zone)
     cells = read_kind(pa.array([day + clock, None]), kind)

@@ -17,10 +17,11 @@ from belated.errors import (
     BadFeedback,
     SnapshotError,
     SpecError,
+    UnknownTicket,
 )
 from belated.models.knobs import Knobs
-from conftest import Python
-from sealing import arrays_of, header_of, rewritten, with_arrays
+from conftest import Python, examples
+from sealing import forged, header_of, rewritten
 
 ONE = {"x": (-1.0, 1.0)}
 THREE = {"price": (10, 200), "timeout": bl.ranges.Log(0.1, 5.0), "retries": bl.ranges.Int(0, 6)}
@@ -121,10 +122,12 @@ def test_rounding_is_no_unit(first: float, noise: float) -> None:
         knobs.revise(1, 1.0)
     for t in range(10):
         knobs.observe(t, 1.0 + noise * (t % 3))
+    knobs._commit()
     assert knobs._tuner.answers.unit == 0.0
     assert knobs._tuner.answers.equal == 4
     for t in range(10, 18):
         knobs.observe(t, 1.0 + t % 2)
+    knobs._commit()
     assert 0.1 < knobs._tuner.answers.unit < 1.0
     assert 0.5 < knobs.expect({"x": 0.0}).cost < 2.5
 
@@ -144,6 +147,7 @@ def test_one_large_cost_among_the_first_is_no_unit() -> None:
     knobs = Knobs(ONE)
     for t in range(7):
         knobs.observe(knobs.predict().ticket, 100.0 if t == 2 else 0.0)
+    knobs._commit()
     assert 30.0 < knobs._tuner.answers.unit < 40.0
 
 
@@ -212,9 +216,11 @@ def test_a_cost_that_is_revised_ends_where_the_last_word_is() -> None:
     for t in range(40):
         if t <= 3 or (t % 3 == 0 and t > 12):
             revised.observe(t, t % 5)
-    order = list(range(4, 40)) + list(range(4))
-    for t in order:
-        plain.observe(t, t % 5)
+    for answers in (range(4, 40), range(4)):
+        for t in answers:
+            plain.observe(t, t % 5)
+        plain._commit()
+    revised._commit()
     mine, theirs = revised._tuner.models, plain._tuner.models
     assert np.allclose(mine.sums, theirs.sums, atol=1e-9)
     assert revised.report().corrected == 9
@@ -263,17 +269,6 @@ def test_what_was_really_played_is_what_is_learned() -> None:
 # --- Snapshots -----------------------------------------------------------------------------------
 
 
-def forged(knobs: Knobs, name: str, value: Any, place: Any = ...) -> bytes:
-    """Return a snapshot with another number somewhere."""
-    blob = knobs.snapshot()
-    if place is ...:
-        state = header_of(blob)["about"]["state"]
-        return rewritten(blob, {"state": {**state, name: value}})
-    array = arrays_of(blob)[name]
-    array[place] = value
-    return with_arrays(blob, {name: array})
-
-
 WRONG: dict[str, tuple[Any, ...]] = {
     "answers.waiting": (3,),
     "answers.unit": (-1.0,),
@@ -306,12 +301,25 @@ WRONG: dict[str, tuple[Any, ...]] = {
 
 @pytest.mark.parametrize("name", WRONG)
 def test_snapshots_that_nothing_can_have_come_to_are_refused(name: str) -> None:
-    """A wrong number anywhere is refused, or harmless."""
-    knobs = Knobs(ONE, deadline=50)
+    check_forged({"deadline": 50}, name, *WRONG[name])
+
+
+def check_forged(settings: dict[str, Any], *change: Any) -> None:
+    """Demand that snapshots after a life are refused if they have another number somewhere."""
+    knobs = Knobs(ONE, **settings)
     follow(knobs, life(30), costs_of(30))
     Knobs.restore(knobs.snapshot())
     with pytest.raises(SnapshotError):
-        Knobs.restore(forged(knobs, name, *WRONG[name]))
+        Knobs.restore(forged(knobs.snapshot(), *change))
+
+
+def test_seeds_that_none_can_have_are_refused() -> None:
+    blob = Knobs(ONE).snapshot()
+    settings = header_of(blob)["about"]["settings"]
+    wrong: tuple[Any, ...] = ({}, None, "1", -1, 1.5, 1 << 64)
+    for seed in wrong:
+        with pytest.raises(SnapshotError):
+            Knobs.restore(rewritten(blob, {"settings": {**settings, "seed": seed}}))
 
 
 @pytest.mark.parametrize(
@@ -320,10 +328,7 @@ def test_snapshots_that_nothing_can_have_come_to_are_refused(name: str) -> None:
 )
 def test_records_that_no_ticket_can_have_are_refused(column: int, value: float) -> None:
     """Costs without one, places that settings cannot have, arms that there are not."""
-    knobs = Knobs(ONE, holdout=0.3)
-    follow(knobs, life(30), costs_of(30))
-    with pytest.raises(SnapshotError):
-        Knobs.restore(forged(knobs, "tickets.records", value, (0, column)))
+    check_forged({"holdout": 0.3}, "tickets.records", value, (0, column))
 
 
 # --- Settings ------------------------------------------------------------------------------------
@@ -374,6 +379,7 @@ def test_a_closed_ticket_is_corrected_by_what_was_learned_of_it() -> None:
     knobs.cancel(1)
     for t in range(2, 22):
         knobs.observe(t, 1.0 + t % 2)
+    knobs._commit()
     assert knobs._tuner.answers.unit > 0.0
     assert 0.5 < knobs.expect({"x": 0.5}).cost < 2.5
 
@@ -425,3 +431,136 @@ def test_contexts_of_whole_numbers_and_of_pairs_of_texts() -> None:
 def test_a_context_that_is_a_vector_is_refused_in_words() -> None:
     with pytest.raises(BadFeatures, match="a context is a dict"):
         bl.Knobs({"p": (0, 1)}).predict(np.zeros(2))  # type: ignore[arg-type]
+
+
+# --- The clock of knobs: deadlines as lengths of time, live, in logs, in snapshots and in stor ---
+
+
+Happening = tuple[str, int, float, float]
+"""What, of which ticket, what it cost, when."""
+
+
+def lives(rounds: int, seed: int) -> list[Happening]:
+    """Return rounds, costs, costs so far and ticks, whose times now and then go back a little."""
+    rng = np.random.default_rng(seed)
+    found: list[Happening] = []
+    now, asked = 0.0, 0
+    for _ in range(rounds):
+        now += float(rng.integers(0, 4))
+        at = now - float(rng.integers(0, 2))
+        what = ["predict", "observe", "revise", "cancel", "tick"][int(rng.choice(5, p=P))]
+        if what == "predict" or asked == 0:
+            found.append(("predict", asked, 0.0, at))
+            asked += 1
+        else:
+            ticket = int(rng.integers(max(0, asked - 9), asked))
+            found.append((what, ticket, float(rng.integers(-8, 8)) / 4.0, at))
+    return found
+
+
+P = [0.5, 0.25, 0.1, 0.05, 0.1]
+
+
+class Slow:
+    """Which tickets are open, settled or late, by looking at all of them at every event."""
+
+    def __init__(self, deadline: float, silence: float | None) -> None:
+        self.deadline, self.silence = deadline, silence
+        self.now = -math.inf
+        self.due: dict[int, float] = {}
+        self.so_far: dict[int, float] = {}
+        self.gone: set[int] = set()
+        self.settled = self.skipped = self.late = self.cancelled = self.observed = 0
+
+    def happen(self, what: str, ticket: int, cost: float, at: float) -> Any:
+        """Return what the verb does, or KeyError for a refusal."""
+        if what in ("observe", "revise", "cancel") and ticket not in (*self.due, *self.gone):
+            return KeyError
+        if what != "cancel":
+            self.now = max(self.now, at)
+            for each in sorted(self.due):
+                if self.due[each] < self.now:
+                    del self.due[each]
+                    self.gone.add(each)
+                    is_known = each in self.so_far or self.silence is not None
+                    self.settled += is_known
+                    self.skipped += not is_known
+        if what == "predict":
+            self.due[ticket] = self.now + self.deadline
+        elif what == "revise":
+            if ticket in self.gone:
+                return False
+            self.so_far[ticket] = cost
+            return True
+        elif what in ("observe", "cancel"):
+            if ticket in self.gone:
+                self.gone.remove(ticket)
+                self.late += what == "observe"
+                return False if what == "observe" else None
+            del self.due[ticket]
+            self.cancelled += what == "cancel"
+            self.observed += what == "observe"
+            return True if what == "observe" else None
+        return None
+
+
+def happen(knobs: Any, what: str, ticket: int, cost: float, at: float) -> Any:
+    try:
+        if what == "predict":
+            assert knobs.predict(at=at).ticket == ticket
+        elif what in ("observe", "revise"):
+            return getattr(knobs, what)(ticket, cost, at=at)
+        elif what == "cancel":
+            knobs.cancel(ticket)
+        else:
+            knobs.tick(at)
+    except (UnknownTicket, bl.errors.AlreadyObserved):
+        return KeyError
+    return None
+
+
+@examples(5)
+@given(st.integers(0, 10**6), st.sampled_from([0.0, 3.0, 7.5]), st.sampled_from([None, 1.5]))
+def test_deadlines_are_those_of_the_slow_version(
+    seed: int, deadline: float, silence: float | None
+) -> None:
+    """Whatever happens and whenever: the same tickets are open, settled, left out and late."""
+    knobs, slow = Knobs(ONE, deadline=deadline, silence=silence), Slow(deadline, silence)
+    for event in lives(40, seed):
+        assert happen(knobs, *event) == slow.happen(*event)
+        assert knobs._tuner.tickets.answerable() == {*slow.due, *slow.gone}
+        assert knobs.open == len(slow.due)
+    report = knobs.report()
+    assert (report.settled, report.skipped) == (slow.settled, slow.skipped)
+    assert (report.late, report.cancelled) == (slow.late, slow.cancelled)
+    assert Knobs.restore(knobs.snapshot()).snapshot() == knobs.snapshot()
+
+
+@pytest.mark.filterwarnings("ignore:observe. these answers are older")
+def test_many_tickets_past_their_time_are_forgotten_at_last() -> None:
+    """What is remembered of them is bounded, and snapshots with it."""
+    knobs = Knobs(ONE, deadline="1s")
+    for t in range(1100):
+        knobs.predict(at=float(10 * t))
+    assert knobs._tuner.tickets.expired == 900
+    assert happen(knobs, "observe", 3, 1.0, 0.0) is KeyError
+    assert happen(knobs, "observe", 700, 1.0, 0.0) is False
+    assert knobs.report().skipped == 1099
+
+
+def test_forged_clocks_are_refused() -> None:
+    """A snapshot whose clock, or whose tickets, cannot be."""
+    knobs = Knobs(ONE, deadline="10s")
+    for t in range(5):
+        knobs.predict(at=float(t))
+    Knobs.restore(knobs.snapshot())
+    for wrong in (
+        ("now", 99.0),
+        ("now", math.nan),
+        ("kind_of_times", 0),
+        ("kind_of_times", 7),
+        ("tickets.records", 13.5, (0, -1)),
+        ("tickets.records", 99.0, (4, -1)),
+    ):
+        with pytest.raises(SnapshotError):
+            Knobs.restore(forged(knobs.snapshot(), *wrong))

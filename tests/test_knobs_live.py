@@ -226,6 +226,7 @@ def lived_in_countries(rounds: int = 60) -> tuple[Knobs, list[np.ndarray]]:
 def test_reports_are_means_over_the_contexts_that_came() -> None:
     """Means and deviations are those of what was heard; and so is what is expected of a setting."""
     knobs, came = lived_in_countries()
+    knobs._commit()
     means, deviations = knobs._tuner.models.contexts()
     assert means == pytest.approx(np.mean(came, axis=0), abs=1e-6)
     assert deviations == pytest.approx(np.std(came, axis=0), abs=1e-6)
@@ -361,10 +362,13 @@ def test_models_are_those_of_the_slow_version(
         cost = float(np.sum((x - 0.3) ** 2) + 0.2 * rng.normal() + 0.5 * np.sin(t / 60.0))
         cost += 30.0 if t == 20 * stride else 0.0
         waiting.append((ticket, x, list(z.values()), cost))
+        new = []
         while waiting and rng.random() < 0.55:
-            answer = waiting.pop(int(rng.integers(len(waiting))))
-            knobs.observe(answer[0], answer[3])
+            new.append(waiting.pop(int(rng.integers(len(waiting)))))
+            knobs.observe(new[-1][0], new[-1][3])
+        for answer in sorted(new):
             naive.observe(*answer)
+    knobs._commit()
     _agree(knobs, naive)
 
 

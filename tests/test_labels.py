@@ -51,7 +51,6 @@ class Both:
         """By how much predictions differed at most."""
 
     def predict(self, x: np.ndarray[Any, Any], at: float | None, span: float | None) -> int:
-        """Predict with both."""
         row = [(i, float(v)) for i, v in enumerate(x)]
         ticket, value = self.model.predict((np.arange(DIM), x), at=at, deadline=span)
         number, other = self.naive.predict(row, at, span)
@@ -60,7 +59,6 @@ class Both:
         return ticket
 
     def hear(self, verb: str, ticket: int, label: float, at: float | None) -> bool:
-        """Tell both a label."""
         used = bool(getattr(self.model, verb)(ticket, label, at=at))
         assert used == getattr(self.naive, verb)(ticket, label, at=at)
         assert self.model.open == len(self.naive.looked_at().open)
@@ -125,20 +123,6 @@ def test_most_lives_are_those_of_the_slow_version_to_ten_digits(kind: str) -> No
         for seed, (deadline, silence) in enumerate(itertools.product(deadlines, [None, 1.0]), 16)
     ]
     assert sum(each <= 1e-10 for each in found) >= 7
-
-
-def test_silence_is_learned_at_once_and_what_it_foretold_changes_nothing() -> None:
-    silent, told = Model("logistic", bits=4, silence=0), Model("logistic", bits=4)
-    for i in range(20):
-        x = [float(i % 3), 1.0]
-        a, b = silent.predict(x), told.predict(x)
-        assert a.value == b.value
-        told.observe(b.ticket, 0.0)
-        if i % 2:
-            silent.observe(a.ticket, 0.0)  # says what silence said
-    assert silent.peek([1.0, 1.0]) == told.peek([1.0, 1.0])
-    assert silent.open == 10
-    assert silent.report().corrected == 0
 
 
 def bets(model: Model) -> npt.NDArray[np.float64]:
@@ -299,28 +283,6 @@ def test_explanations_add_up() -> None:
 # --- Corrections of silence ----------------------------------------------------------------------
 
 
-def test_experts_are_weighed_anew_after_fifty_corrections() -> None:
-    """What was charged while nothing could have come stays out, early tickets included."""
-    rng = np.random.default_rng(5)
-    model = Model("logistic", bits=4, silence=0)
-    naive = NaiveLinear("logistic", silence=0.0, narrow=True)
-    due: list[int] = []
-    for t in range(160):
-        x = rng.normal(size=DIM)
-        model.predict(x)
-        naive.predict(list(enumerate(x.tolist())))
-        if rng.random() < 0.6:
-            due.append(t)
-        if t >= 40 and due:
-            ticket = due.pop(0)
-            assert model.observe(ticket, 1.0) == naive.observe(ticket, 1.0)
-        mixture = model._looked().experts.mixture
-        now = naive.looked_at()
-        assert mixture.regrets == pytest.approx(now.mixture.R, rel=1e-6, abs=1e-9)
-        assert mixture.charged_from == now.charged
-    assert 0 < naive.charged < 120
-
-
 # --- What attackers found ------------------------------------------------------------------------
 
 
@@ -394,15 +356,9 @@ def test_a_deadline_without_silence_gives_up() -> None:
 def test_clocks_that_do_not_fit() -> None:
     model = Model("logistic", silence=0, deadline=timedelta(hours=1), bits=4)
     before = model.snapshot()
-    for nothing in (None, math.nan, np.datetime64("NaT", "s")):
-        with pytest.raises(ClockError, match="at= is needed"):
-            model.predict([1.0], at=nothing)
     wrong: Any
     for wrong in (math.inf, True, timedelta(1), b"2026-03-01"):
         with pytest.raises(ClockError, match="a time is a finite number, a datetime or an ISO"):
-            model.predict([1.0], at=wrong)
-    for wrong in ("noon", "", "12.5", "2026-13-01"):
-        with pytest.raises(ClockError, match="is no time; as a text it is one of ISO 8601"):
             model.predict([1.0], at=wrong)
     with pytest.raises(bl.errors.BadFeatures):
         model.predict([math.nan], at=NOON)

@@ -52,7 +52,6 @@ def surrogate_regret(
 
 
 def bound(timeline: bl.Timeline, base: bl.Leader = LEADER) -> float:
-    """Return the guarantee."""
     assert isinstance(base.rate, bl.rates.StronglyConvex)
     found = bl.bounds.leader(
         timeline,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable
 from typing import Any
@@ -16,9 +15,8 @@ from adaptive import least_wait
 from belated.errors import BadFeatures, BadFeedback, SpecError, UnknownTicket
 from belated.models.linear import LinearModel, Rows
 from belated.models.linear.losses import LOSSES
-from conftest import Python, shortened
+from conftest import shortened
 
-Array = NDArray[np.float64]
 BITS = 6
 
 
@@ -88,39 +86,6 @@ class Log:
 # --- The same bits -------------------------------------------------------------------------------
 
 
-DIGESTS = """
-import hashlib, json, sys, test_linear as t
-digests = {}
-for kind in t.LOSSES:
-    parts = t.functions(kind, *(column[:500] for column in t.points(kind))).values()
-    digests[kind] = hashlib.sha256(b"".join(part.tobytes() for part in parts)).hexdigest()
-for kind in sys.argv[1:]:
-    for l1 in (0.0, 0.01):
-        model = t.LinearModel(kind, bits=t.BITS, l1=l1, l2=10 * l1)
-        log = t.Log(kind, 40)
-        log.live(model)
-        model.peek(log.rows[3]); model.cancel(model.predict([1.0, 2.0]).ticket)
-        far = 1.0 if kind in ("logistic", "hinge") else 1e6
-        model.observe(model.predict([1.0, 2.0]).ticket, far)
-        digests[f"{kind} {l1}"] = hashlib.sha256(model.snapshot()).hexdigest()
-print(json.dumps(digests))
-"""
-
-
-@pytest.mark.needs_compiler
-@pytest.mark.parametrize(
-    "kinds",
-    [
-        pytest.param(("squared", "logistic"), marks=pytest.mark.compiled),
-        ("absolute", "quantile", "huber", "hinge", "poisson"),
-    ],
-)
-def test_interpreted_equals_compiled(kinds: tuple[str, ...], python: Python) -> None:
-    """The functions of every loss, and whole models of some."""
-    compiled = json.loads(python("-c", DIGESTS, *kinds))
-    assert json.loads(python("-c", DIGESTS, *kinds, BELATED_INTERPRETED="1")) == compiled
-
-
 def test_ways_to_give_a_row_are_the_same() -> None:
     models = [LinearModel(bits=BITS) for _ in range(6)]
     rng = np.random.default_rng(3)
@@ -144,29 +109,6 @@ def test_ways_to_give_a_row_are_the_same() -> None:
 
 
 # --- Equations -----------------------------------------------------------------------------------
-
-
-def functions(kind: str, p: Array, y: Array, q: Array) -> dict[str, Array]:
-    """Return losses, slopes and implicit steps at many points, from the core."""
-    loss = LinearModel(kind, bits=1, quantile=0.3, delta=0.7)._linear.loss  # type: ignore[arg-type]
-    out = np.empty((6, p.size))
-    for i, (at, label, length) in enumerate(zip(p.tolist(), y.tolist(), q.tolist(), strict=True)):
-        value, slope, r = loss.evaluate(at, label, length)
-        after = loss.evaluate(at - length * r, label)[1]
-        out[:, i] = value, slope, r, after, loss.to_value(at), loss.accepts(label)
-    return dict(zip(("loss", "slope", "step", "after", "link", "label"), out, strict=True))
-
-
-def points(kind: str) -> tuple[Array, Array, Array]:
-    """Return many predictions, labels and lengths of steps."""
-    rng = np.random.default_rng(7)
-    p = rng.uniform(-20.0, 20.0, size=shortened(4000))
-    y = rng.uniform(-20.0, 20.0, size=shortened(4000))
-    if kind in ("logistic", "hinge"):
-        y = np.where(y > 0.0, 1.0, -1.0 if kind == "hinge" else 0.0)
-    if kind == "poisson":
-        y = np.floor(np.abs(y))
-    return p, y, 10.0 ** rng.uniform(-6.0, 6.0, size=shortened(4000))
 
 
 @pytest.mark.parametrize("kind", ["squared", "absolute", "quantile", "huber"])
@@ -296,27 +238,6 @@ SETTINGS: list[tuple[dict[str, Any], str]] = [
 def test_bad_settings(case: tuple[dict[str, Any], str]) -> None:
     with pytest.raises(SpecError, match=f"LinearModel: {case[1]}"):
         LinearModel(**case[0])
-
-
-def numbers(model: LinearModel) -> list[Any]:
-    """Return all numbers of the state."""
-    known = model._linear.state()
-    for name in ("clock", "labels.floor", "labels.ceiling"):  # may be infinite
-        del known[name]
-    return list(known.values())
-
-
-@pytest.mark.parametrize("kind", ["squared", "absolute", "poisson"])
-def test_extreme_numbers_stay_finite(kind: Any) -> None:
-    rng = np.random.default_rng(0)
-    model = LinearModel(kind, bits=3, wait=None)
-    for ticket in range(300):
-        scale = 10.0 ** float(rng.integers(-300, 31))
-        value = model.predict([scale, -scale, 1.0, 0.0]).value
-        assert math.isfinite(value)
-        label = 10.0 ** float(rng.integers(-300, 21))
-        model.observe(ticket, label, weight=10.0 ** float(rng.integers(-15, 16)))
-    assert all(np.isfinite(array).all() for array in numbers(model))
 
 
 # --- Replay --------------------------------------------------------------------------------------

@@ -16,11 +16,10 @@ import belated as bl
 from belated.errors import (
     BadFeedback,
     BusyError,
-    SnapshotError,
     SpecError,
     UnknownTicket,
 )
-from compositions import COMPOSITIONS, AdaGrad, Array
+from compositions import COMPOSITIONS
 from interrupts import without_collector
 
 PLAIN = COMPOSITIONS["first-pftrl-ball-delay-1"]
@@ -58,23 +57,6 @@ def test_a_certificate_by_hand() -> None:
     assert report.certificate_note == ""
 
 
-def test_a_certificate_holds() -> None:
-    """Against the best fixed play of a random linear game, with delays."""
-    rng = np.random.default_rng(0)
-    learner = bl.Learner(line())
-    costs = rng.choice([-1.0, 1.0], 3000, p=[0.3, 0.7])
-    plays = np.empty(3000)
-    for t in range(3000):
-        plays[t] = learner.predict().x[0]
-        if t >= 5:
-            learner.observe(t - 5, [costs[t - 5]])
-    regret = float(costs @ plays) + abs(float(costs.sum()))
-    certificate = learner.report().certificate
-    assert certificate is not None
-    assert regret <= certificate.total < 2.0 * 3000
-    assert certificate.unanswered == 5 * 2.0
-
-
 @given(st.lists(st.integers(0, 9), max_size=40))
 def test_a_report_agrees_with_the_timeline(delays: list[int]) -> None:
     """Delays are in rounds; those past the end stay open and run to the end."""
@@ -102,99 +84,7 @@ def test_a_report_agrees_with_the_timeline(delays: list[int]) -> None:
     assert report.max_delay == timeline.max_delay
 
 
-# --- Full information and user code --------------------------------------------------------------
-
-
-class Moody(AdaGrad):
-    """A base that fails when told to."""
-
-    mood = ""
-
-    def update(self, cost: Array, lag: int, open_lags: int) -> Array:
-        """Fail, or answer with nonsense, without having learned anything."""
-        if self.mood == "raises":
-            raise RuntimeError("not today")
-        if self.mood == "nan":
-            return np.full(self.z.size, np.nan)
-        if self.mood == "short":
-            return np.zeros(1)
-        if self.mood == "text":
-            return "left"  # type: ignore[return-value]
-        return super().update(cost, lag, open_lags)
-
-
-@pytest.mark.parametrize(
-    ("mood", "error", "message"),
-    [
-        ("raises", RuntimeError, "not today"),
-        ("nan", SpecError, "Moody.update must return finite numbers"),
-        ("short", SpecError, "Moody.update must return a vector of 3 numbers"),
-        ("text", SpecError, "Moody.update must return a vector of numbers"),
-    ],
-)
-@pytest.mark.parametrize("event", ["observe", "cancel"])
-def test_a_failing_base_undoes_the_event(
-    mood: str, error: type[Exception], message: str, event: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    learner = bl.Learner(bl.FirstOrder(Moody(3)))
-    for _ in range(4):
-        learner.predict()
-    learner.observe(2, [0.1, 0.2, 0.3])
-    before = learner.snapshot()
-    monkeypatch.setattr(Moody, "mood", mood)
-    with pytest.raises(error, match=message):
-        learner.observe(1, [0.1, 0.2, 0.3]) if event == "observe" else learner.cancel(1)
-    monkeypatch.undo()
-    assert learner.snapshot() == before
-    assert learner.observe(1, [0.1, 0.2, 0.3])
-    assert learner.open == 2
-
-
-def test_a_base_that_remembers_without_save_has_no_snapshot() -> None:
-    class Forgetful:
-        def start(self) -> list[float]:
-            self.heard: list[Array] = []
-            return [0.0, 0.0]
-
-        def update(self, cost: Array, lag: int, open_lags: int) -> Array:
-            self.heard.append(cost)
-            return -cost
-
-    learner = bl.Learner(bl.FirstOrder(Forgetful()))
-    learner.predict()
-    assert bl.Learner.restore(learner.snapshot(), learner.spec).rounds == 1
-    learner.observe(0, [1.0, -2.0])
-    assert learner.predict().x.tolist() == [-1.0, 2.0]
-    with pytest.raises(SnapshotError, match=r"Forgetful has no save\(\) and load"):
-        learner.snapshot()
-
-
 # --- Whole runs ----------------------------------------------------------------------------------
-
-
-@pytest.mark.compiled
-def test_a_run_that_a_users_part_interrupts_leaves_no_trace() -> None:
-    calls: list[None] = []
-
-    def project(v: Array) -> Array:
-        calls.append(None)
-        if len(calls) == 40:
-            raise KeyboardInterrupt
-        return v / max(1.0, float(np.linalg.norm(v)))
-
-    spec = bl.FirstOrder(bl.PFTRL(bl.ConvexSet(2, project, 2.0), bl.rates.Tight(1.0)))
-    answers = np.full((60, 2), 0.5)
-    learner, other = bl.Learner(spec), bl.Learner(spec)
-    for each in (learner, other):
-        each.predict()
-        each.observe(0, answers[0])
-    before = learner.snapshot()
-    rest = np.concatenate([np.arange(1, 60), ~np.arange(1, 60)])
-    calls.clear()
-    with pytest.raises(KeyboardInterrupt):
-        learner.replay(rest, answers)
-    assert learner.snapshot() == before
-    assert learner.replay(rest, answers).tobytes() == other.replay(rest, answers).tobytes()
 
 
 @pytest.mark.compiled
@@ -255,35 +145,6 @@ def test_a_gradient_that_calls_its_learner() -> None:
         learner.observe(0, gradient)
     assert learner.snapshot() == before
     assert learner.observe(0, lambda x: x)
-
-
-class Nosy:
-    """A base that predicts with the learner it is in."""
-
-    learner: Any = None
-
-    def start(self) -> list[float]:
-        """Begin at the origin."""
-        return [0.0, 0.0]
-
-    def update(self, cost: Any, lag: int, open_lags: int) -> Any:
-        """Ask the learner for a play in the middle of its step."""
-        if Nosy.learner is not None:
-            Nosy.learner.predict()
-        return -cost
-
-
-def test_a_base_that_calls_its_learner() -> None:
-    learner = bl.Learner(bl.FirstOrder(Nosy()))
-    learner.predict()
-    Nosy.learner = learner
-    try:
-        with pytest.raises(BusyError):
-            learner.observe(0, [1.0, 2.0])
-    finally:
-        Nosy.learner = None
-    assert (learner.rounds, learner.open) == (1, 1)
-    assert learner.observe(0, [1.0, 2.0])
 
 
 # --- Pickles -------------------------------------------------------------------------------------

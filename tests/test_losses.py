@@ -12,7 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+import belated as bl
 import naive_losses as slow
+from belated import losses
 from belated.domains import Ball, Box, ConvexSet, Domain, L1Ball, Simplex
 from belated.errors import SpecError
 from belated.rates import Tight
@@ -47,11 +49,9 @@ class Pair(NamedTuple):
 
     @property
     def name(self) -> str:
-        """How tests call it."""
         return f"{self.family}-{self.source}"
 
     def loss(self, dim: int = 3) -> Loss:
-        """The loss itself."""
         return fast_losses(self.family, self.source, dim, ROUNDS)
 
     def draw(self, t: int, x: Array) -> tuple[Array, float]:
@@ -258,6 +258,32 @@ def test_constants_of_arrays_are_attained(family: Family, place: str) -> None:
     lipschitz, magnitude = largest(loss, domain, lambda a: extremes(domain, a))
     assert constants.lipschitz == pytest.approx(lipschitz, rel=1e-12)
     assert constants.magnitude == pytest.approx(magnitude, rel=1e-12)
+
+
+def public(room: Any, kind: type) -> set[type]:
+    """Return all that a module shows of a kind."""
+    shown = {getattr(room, name) for name in room.__all__}
+    return {each for each in shown if isinstance(each, type) and issubclass(each, kind)} - {kind}
+
+
+def test_none_is_forgotten() -> None:
+    families = {each.__name__.lower() for each in public(losses, Loss) - {Custom}}
+    sources = {each.__name__.lower() for each in public(losses, losses.Source)}
+    assert (families, sources) == ({*FAMILIES}, {*SOURCES})
+    assert {type(each) for each in DOMAINS.values()} == public(bl, Domain)
+
+
+@each_pair
+def test_a_game_has_the_constants_of_its_losses(pair: Pair) -> None:
+    """So that a regret is below the bound of what is played, on every set."""
+    for domain in DOMAINS.values():
+        loss = pair.loss()
+        game = bl.Game(loss, bl.delays.constant(ROUNDS, 2))
+        problem = game.problem(domain)
+        assert problem.lipschitz == loss.constants(domain).lipschitz
+        run = bl.play(problem.learner("gradient", rate="paper"), game)
+        assert run.bound is not None
+        assert run.regret_against(np.array(domain.center)) <= run.bound.total
 
 
 # --- A user's own losses -------------------------------------------------------------------------

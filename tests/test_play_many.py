@@ -40,7 +40,6 @@ def flat(t: int, x: Array) -> float:
 
 
 def no_slope(t: int, x: Array) -> Array:
-    """Its gradient."""
     return np.zeros(3)
 
 

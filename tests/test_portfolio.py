@@ -330,7 +330,6 @@ UNTOLD = bl.Portfolio(
 
 
 def default(domain: bl.domains.Domain) -> bl.Portfolio:
-    """Return what ``Problem.learner`` chooses."""
     spec = bl.Problem(domain, LIPSCHITZ).learner()
     assert isinstance(spec, bl.FirstOrder)
     assert isinstance(spec.base, bl.Portfolio)

@@ -99,51 +99,6 @@ def test_refused_choices(problem: bl.Problem, choice: dict[str, Any], message: s
 
 # --- The bound -----------------------------------------------------------------------------------
 
-NAMES: list[tuple[bl.Problem, dict[str, Any], str]] = [
-    (CONVEX, {}, "Portfolio's guarantee"),
-    (CONVEX, {"base": "pftrl"}, "Corollary 5.3"),
-    (CONVEX, {"base": "omd"}, "Corollary 5.3"),
-    (CONVEX, {"feedback": "function"}, "Corollary 5.3"),
-    (CONVEX, {"rate": "tight"}, "Corollary 5.3 with the tight rate"),
-    (CONVEX, {"rate": "gradient"}, "Corollary 5.3 with gradient-adaptive rates"),
-    (CURVED, {}, "Leader's guarantee"),
-    (CURVED, {"base": "pftrl"}, "Corollary 5.4"),
-    (CURVED, {"base": "omd"}, "Corollary 5.4"),
-    (CONVEX, {"feedback": "value"}, "Corollary 5.7"),
-    (CONVEX, {"feedback": "value", "rate": "tight"}, "Theorem E.3"),
-    (CURVED, {"feedback": "value"}, "Corollary 5.8"),
-    (CONVEX, {"feedback": "two-values"}, "Corollary G.3"),
-    (CURVED, {"feedback": "two-values"}, "Corollary G.4"),
-    (CONVEX, {"skip": True}, "Corollary 6.2 over Portfolio's guarantee"),
-    (CONVEX, {"skip": True, "base": "pftrl"}, "Corollary 6.2 over Corollary 5.3"),
-    (CONVEX, {"skip": True, "feedback": "value"}, "Corollary 6.2 over Corollary 5.7"),
-    (CONVEX, {"skip": True, "feedback": "two-values"}, "Corollary 6.2 over Corollary G.3"),
-    (CURVED, {"skip": True}, "Corollary 6.2 over Leader's guarantee"),
-    (CURVED, {"skip": True, "base": "pftrl"}, "Corollary 6.2 over Corollary 5.4"),
-    (CURVED, {"skip": True, "base": "omd"}, "Corollary 6.2 over Corollary 5.4"),
-    (CURVED, {"skip": True, "feedback": "function"}, "Corollary 6.2 over Corollary 5.4"),
-    (CONVEX, {"deadline": 3}, "Deadline over Portfolio's guarantee"),
-    (CONVEX, {"deadline": 3, "base": "omd", "forget": 5}, "Deadline over Corollary 5.3"),
-    (CONVEX, {"deadline": 3, "feedback": "value"}, "Deadline over Corollary 5.7"),
-    (CURVED, {"deadline": 3}, "Deadline over Leader's guarantee"),
-    (CURVED, {"deadline": 3, "base": "omd"}, "Deadline over Corollary 5.4"),
-]
-
-
-@pytest.mark.parametrize(("problem", "choice", "name"), NAMES)
-def test_bound_and_words(problem: bl.Problem, choice: dict[str, Any], name: str) -> None:
-    """The bound and the explanation name the same result; the numbers are the problem's."""
-    bound = problem.bound(TIMELINE, **choice)
-    assert bound.name == name
-    assert bound.trivial == pytest.approx(1.5 * 4.0 * 100)
-    assert bound.total > bound.learning > 0.0
-    assert (bound.skipped > 0.0) == ("skip" in choice or "deadline" in choice)
-    words = problem.explain(**choice)
-    assert words.startswith(f"{name} applies, because the answers are ")
-    assert words.endswith(".")
-    assert words.count(". ") == 1
-    assert ("strongly convex" in words) == (problem is CURVED)
-
 
 def test_bound_uses_the_numbers_of_the_learner() -> None:
     """The constants are passed on unchanged, to the same functions anyone can call."""

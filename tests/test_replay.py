@@ -17,23 +17,18 @@ import pytest
 
 from belated import cli
 from belated.datasets import flights, flights_file
-from belated.errors import BelatedError, LogError, MissingExtra, SpecError
+from belated.errors import BelatedError, LogError, MissingExtra
 from belated.logs import Log
 from belated.models.linear import LinearModel
-from belated.replays import Replay, contenders, measures, others, refits, replay
-from belated.replays import command as replay_command
-from belated.replays import page as page_module
+from belated.replays import Replay, contenders, measures, others, replay
 from belated.replays.command import replay_flights
 from belated.replays.contenders import (
     AT_ONCE,
-    BEST_WAIT,
-    BLIND,
-    FOREVER,
-    HINDSIGHT,
+    BEST_WINDOW,
     MEAN,
+    ON_ARRIVAL,
     OURS,
-    SCALES,
-    WAITING,
+    WINDOW,
 )
 from belated.replays.task import Labels
 from belated.replays.words import summary
@@ -79,33 +74,25 @@ def test_told_at_once_without_delays_is_the_default() -> None:
     assert (ours.predictions == at_once.predictions).all()
     assert found.price == 0.0
     assert "no label is late here" in found.verdict
-    late, early = found.methods[BLIND], found.methods[HINDSIGHT]
-    assert (late.predictions == early.predictions).all()
 
 
-def test_our_predictions_are_those_of_the_live_model(found: Replay) -> None:
-    log, task = small(), found.task
-    model = LinearModel("squared")
-    rows = [log.row(i) for i in range(len(log))]
-    live = []
-    for event in task.events.tolist():
-        if event >= 0:
-            live.append(model.predict(rows[event]).value)
-        else:
-            model.observe(~event, float(task.labels[~event]))
-    assert found.methods[OURS].predictions.tolist() == live
-
-
-def test_a_wait_beyond_all_delays_is_waiting_for_ever() -> None:
+def test_a_window_beyond_all_delays_holds_labels_back_until_then() -> None:
     log = small(lost=0.0)
-    longest = int(log.timeline.delay.max())
-    found = replay(log, wait={"predictions": longest})
+    found = replay(log, window="30h")
     model = LinearModel("squared", wait=None)
-    rows = [log.row(i) for i in range(len(log))]
-    assert log.target is not None
-    forever = model.replay(rows, log.target, log.timeline)
-    assert (found.methods[WAITING].predictions == forever).all()
-    assert found.methods[WAITING].used == found.counted
+    events = [(t, 1, t) for t in range(ROUNDS)] + [(t + 30, 0, ~t) for t in range(ROUNDS)]
+    said = []
+    for _, _, event in sorted(events):
+        if event >= 0:
+            said.append(model.predict(log.row(event)).value)
+        else:
+            assert log.target is not None
+            model.observe(~event, float(log.target[~event]))
+    found_window = found.methods[WINDOW]
+    assert found_window.predictions[31:].tolist() == said[31:]
+    assert found_window.predictions[:30].tolist() == found.methods[MEAN].predictions[:30].tolist()
+    assert found_window.used == ROUNDS - 30
+    assert BEST_WINDOW not in found.methods
 
 
 def test_the_running_mean_is_that_of_labels_that_have_come(found: Replay) -> None:
@@ -117,47 +104,6 @@ def test_the_running_mean_is_that_of_labels_that_have_come(found: Replay) -> Non
         known = log.target[log.observed_at <= log.predicted_at[t]]
         expected = known.mean() if known.size else 0.0
         assert predictions[t] == pytest.approx(expected, rel=1e-12)
-
-
-@pytest.mark.parametrize("loss", ["squared", "logistic"])
-def test_ada_grad_is_the_textbook_with_stale_gradients(loss: Any) -> None:
-    labels: dict[str, Any] = {} if loss == "squared" else {"threshold": 5.0}
-    task = replay(small(), loss=loss, **labels).task
-    model = task.how.model()
-    rows = contenders.in_units(task.rows, model.settings.bits)
-    ones = np.ones(task.rounds)
-    out = contenders.ada_grad(model, rows, task.labels, ones, task.events, 0.3)
-    weights: dict[int, float] = {}
-    sums: dict[int, float] = {}
-    said: dict[int, float] = {}
-    for event in task.events.tolist():
-        t = event if event >= 0 else ~event
-        span = slice(rows.indptr[t], rows.indptr[t + 1])
-        pairs = [*zip(rows.indices[span].tolist(), rows.values[span].tolist(), strict=True)]
-        pairs.append((-1, 1.0))
-        if event >= 0:
-            margin = sum(weights.get(i, 0.0) * x for i, x in pairs)
-            said[t] = margin if loss == "squared" else 1.0 / (1.0 + math.exp(-margin))
-            continue
-        for i, x in pairs:
-            g = (said[t] - task.labels[t]) * x
-            sums[i] = sums.get(i, 0.0) + g * g
-            if sums[i] > 0.0:
-                weights[i] = weights.get(i, 0.0) - 0.3 * g / math.sqrt(sums[i])
-    assert out == pytest.approx([said[t] for t in range(task.rounds)], rel=1e-9, abs=1e-12)
-
-
-def test_values_in_units_are_at_most_one(found: Replay) -> None:
-    rows = contenders.in_units(found.task.rows, 20)
-    assert np.abs(rows.values).max() == 1.0
-    assert np.abs(found.task.rows.values).max() > 1.0
-
-
-def test_ada_grad_is_tuned_without_delays_and_in_hindsight(found: Replay) -> None:
-    assert [one.scale for one in found.scales] == list(SCALES)
-    tuned = min(found.scales, key=lambda one: one.at_once)
-    assert found.methods[BLIND].mean_loss == tuned.late
-    assert found.methods[HINDSIGHT].mean_loss == min(one.late for one in found.scales)
 
 
 # ---- sums --------------------------------------------------------------------------------------
@@ -234,10 +180,11 @@ def test_rows_in_any_order_are_replayed_in_the_order_of_time(found: Replay) -> N
 
 def test_the_first_predictions_are_those_of_the_whole_log(found: Replay) -> None:
     """Nothing from later is used, by methods that are not tuned."""
-    few = replay(small(), first=150, wait={"predictions": found.wait})
+    few = replay(small(), first=150, window="20h")
+    found = replay(small(), window="20h")
     assert few.rounds == 150
     assert "(the first of 400)" in summary(few)
-    for name in (OURS, AT_ONCE, WAITING, MEAN):
+    for name in (OURS, AT_ONCE, WINDOW, MEAN):
         assert (few.methods[name].predictions == found.methods[name].predictions[:150]).all()
 
 
@@ -336,8 +283,8 @@ def test_missing_columns_are_named() -> None:
     nothing = {"asked_at": [1, 2], "answered_at": [None, None], "y": [1.0, None]}
     with pytest.raises(LogError, match="no answered row with a target"):
         replay(nothing, "y")
-    with pytest.raises(SpecError, match="wait must be"):
-        replay(small(), wait={"predictions": -1})
+    with pytest.raises(LogError, match="a length of time is more than nothing"):
+        replay(small(), window="0h")
 
 
 def test_a_log_without_features_is_predicted_by_its_bias() -> None:
@@ -363,10 +310,10 @@ def test_one_answered_row_is_enough(tmp_path: Path) -> None:
 def test_the_verdict_is_computed(found: Replay) -> None:
     ours, at_once = found.methods[OURS].mean_loss, found.methods[AT_ONCE].mean_loss
     assert found.price == pytest.approx(1.0 - at_once / ours)
-    assert f"{found.price:.1%} less (" in found.verdict
+    assert f", {-found.price:.1%} (" in found.verdict
     # Nothing is known of the first predictions; one start says little about the next one.
     assert "too short or too uneven to tell the price of lateness" in found.verdict
-    assert "50.0% less (" in changed(found, AT_ONCE, -0.5).verdict
+    assert ", -50.0% (" in changed(found, AT_ONCE, -0.5).verdict
     assert "that is the price of lateness" in changed(found, AT_ONCE, -0.5).verdict
     assert found.verdict in repr(found)
     assert str(found) == found.summary()
@@ -396,37 +343,23 @@ def changed(found: Replay, name: str, share: float) -> Replay:
     return replace(found, methods={**found.methods, name: other})
 
 
-def test_the_cost_that_an_audit_tells_is_that_of_the_replay(found: Replay) -> None:
-    cost = replay_command.felt(found.task)
-    assert cost is not None
-    assert cost.share == pytest.approx(found.price)
-    share = found.share(AT_ONCE)
-    assert share is not None
-    assert (cost.low, cost.high) == pytest.approx((-share.high, -share.low))
-    assert cost.rounds == ROUNDS
-    assert replay_command.felt(replay(small(delay=0.0)).task) is None
-
-
-def test_later_predictions_are_those_after_a_tenth_of_the_labels(found: Replay) -> None:
-    log, begun = small(), found.task.begun
-    came = np.sort(log.observed_at[log.answered])
-    tenth = came[math.ceil(len(came) / 10) - 1]
-    assert log.predicted_at[begun] >= tenth
-    assert log.predicted_at[begun - 1] < tenth
+def test_later_predictions_are_all_but_the_first_tenth(found: Replay) -> None:
+    begun, known = found.task.begun, found.task.known
+    assert np.count_nonzero(known[:begun]) == math.ceil(found.counted / 10)
     ours = found.methods[OURS]
     assert ours.later_loss == pytest.approx(np.nanmean(ours.losses[begun:]))
 
 
-def test_the_best_wait_is_the_best_of_several(found: Replay) -> None:
-    best, usual = found.methods[BEST_WAIT], found.methods[WAITING]
-    assert best.mean_loss <= usual.mean_loss
-    assert "that turns out best of" in best.about
-    forever = found.methods[FOREVER]
-    assert forever.used == found.counted
-    assert (
-        forever.predictions
-        == replay(small(), wait={"predictions": 10**6}).methods[WAITING].predictions
-    ).all()
+def test_the_best_window_is_the_best_of_several(found: Replay) -> None:
+    best = found.methods[BEST_WINDOW]
+    assert "this window turns out best of" in best.about
+    for window in found.task.arrivals.windows():
+        assert best.mean_loss <= replay(small(), window=window).methods[WINDOW].mean_loss
+    on_arrival = found.methods[ON_ARRIVAL]
+    assert on_arrival.used == found.counted
+    model = LinearModel("squared", wait=None)
+    said = model.replay(found.task.rows, found.task.labels, found.task.events)
+    assert on_arrival.predictions.tolist() == said.tolist()
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
@@ -451,32 +384,31 @@ def test_predictions_of_another_kind_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("loss", "more"), [("squared", {}), ("logistic", {"threshold": 5.0})])
 def test_refitted_models_know_only_what_has_come(loss: Any, more: dict[str, Any]) -> None:
     pytest.importorskip("sklearn")
-    whole = replay(small(), loss=loss, refit=1, **more)
-    linear, trees = (whole.methods[title] for title in refits.TITLES.values())
+    whole = replay(small(), loss=loss, refit="100h", **more)
+    linear, trees = (whole.methods[title] for title in contenders.REFITTED)
     mean = whole.methods[MEAN]
     for method in (linear, trees):
         assert (method.predictions[:100] == mean.predictions[:100]).all()
+        assert (method.predictions[100:] != mean.predictions[100:]).all()
         assert method.mean_loss < mean.mean_loss
-    task = whole.task
-    fits = list(refits._fits(task, 2))
-    for known, asked in fits:
-        # Nothing that is learned comes after anything that is predicted with it.
-        assert task.log.observed_at[known].max() <= task.log.predicted_at[asked].min()
-    assert fits[-1][1][-1] == ROUNDS - 1
+    few = replay(small(), loss=loss, refit="100h", first=250, **more)
+    for name in contenders.REFITTED:
+        early = whole.methods[name].predictions[:250]
+        assert few.methods[name].predictions == pytest.approx(early, rel=1e-6)
 
 
 def test_refits_are_checked_before_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(BelatedError, match="refitted models have no hinge loss"):
-        replay(small(), loss="hinge", threshold=5.0, refit=3)
+        replay(small(), loss="hinge", threshold=5.0, refit="9h")
     monkeypatch.setitem(sys.modules, "sklearn", None)
     with pytest.raises(MissingExtra, match=r"pip install 'belated\[refit\]'"):
-        replay(small(), refit=3)
+        replay(small(), refit="9h")
 
 
 def test_seconds_leave_out_what_others_import(monkeypatch: pytest.MonkeyPatch) -> None:
     def ready(name: str, task: Any) -> tuple[Any, Any]:
         time.sleep(0.3)
-        return lambda t: 0.0, lambda t: None
+        return lambda t: 0.0, lambda t, label: None
 
     monkeypatch.setattr(others, "check", lambda *what: None)
     monkeypatch.setattr(others, "about", lambda name: name)
@@ -500,7 +432,7 @@ def test_the_page_has_its_parts(flown: Replay, tmp_path: Path) -> None:
         "share that came true",
         "days after 2013-02-04 05:00 (America/New_York)",
         "How does carrier matter?",
-        "Left out, as it would hide the others: AdaGrad, delay-blind.",
+        "would be the error with the best other method here",
         flown.verdict,
     ):
         assert part in text, part
@@ -567,18 +499,6 @@ def test_the_command_counts_bad_rows(
     assert "left out: 1 bad row" in capsys.readouterr().out
 
 
-def test_without_plotly_there_is_no_page(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def missing(*_: Any) -> None:
-        raise MissingExtra("plotly", extra="report", where="Replay.page")
-
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(page_module, "write", missing)
-    assert cli.main(["replay", "flights", "--quick"]) == 0
-    assert "No page: Replay.page needs plotly" in capsys.readouterr().out
-
-
 def test_an_interrupt_leaves_the_old_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -587,7 +507,7 @@ def test_an_interrupt_leaves_the_old_page(
 
     monkeypatch.chdir(tmp_path)
     Path("belated-replay.html").write_text("old")
-    monkeypatch.setattr(contenders, "ada_grad", stop)
+    monkeypatch.setattr(contenders.Replayer, "run", stop)
     assert cli.main(["replay", "flights", "--quick"]) == 130
     assert capsys.readouterr().err == "belated: interrupted\n"
     assert [path.name for path in tmp_path.iterdir()] == ["belated-replay.html"]
@@ -633,8 +553,8 @@ def test_progress_reaches_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
 
     bar = Bar()
     task = replay(small()).task
-    player = contenders.Replayer(task, 5, (), bar)
-    assert len(list(player.run())) == 8
+    player = contenders.Replayer(task, (), bar)
+    assert len(list(player.run())) == 5
     assert bar.steps == contenders.Replayer.steps(task, ())
 
 

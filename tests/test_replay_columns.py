@@ -15,7 +15,7 @@ from belated.errors import LogError, SpecError
 from belated.logs import Kinds
 from belated.models.linear import LinearModel
 from belated.replays import replay
-from belated.replays.contenders import BLIND, MEAN, OURS, WAITING
+from belated.replays.contenders import MEAN, OURS, WINDOW
 from belated.replays.labels import Silence, in_unit
 from belated.replays.words import kinds
 
@@ -316,7 +316,7 @@ def test_silence_counts_every_row_whose_deadline_has_passed() -> None:
 def test_silence_is_that_of_the_live_model() -> None:
     table = conversions()
     found = replay(table, "y", silence=0, deadline=20)
-    task, is_silence = found.task, found.task.hearing.is_silence
+    task = found.task
     model = LinearModel("logistic", silence=0.0, deadline=20.0, wait=None)
     live = []
     for event, at in zip(task.spoken.tolist(), task.spoken_at.tolist(), strict=True):
@@ -325,23 +325,18 @@ def test_silence_is_that_of_the_live_model() -> None:
         else:
             assert model.observe(~event, 1.0, at=at)
     assert found.methods[OURS].predictions.tolist() == live
-    # The other model waits, and hears of silence at the deadline.
+    # The others hear of both labels when a window is over, and say the share so far before.
+    window = replay(table, "y", silence=0, deadline=20, window=8).methods[WINDOW]
     waiting = LinearModel("logistic", wait=None)
     said = []
-    for event in task.events.tolist():
-        if event >= 0:
-            said.append(waiting.predict({"size": table["size"][event]}).value)
-        else:
-            waiting.observe(~event, float(task.labels[~event]))
-    # Before the first silence is heard it has heard yeses only, and says the share so far.
-    first = next(
-        i for i, event in enumerate(task.events.tolist()) if event < 0 and is_silence[~event]
-    )
-    early = int(np.count_nonzero(task.events[:first] >= 0))
-    assert found.methods[WAITING].predictions[early:].tolist() == said[early:]
-    shares = found.methods[MEAN].predictions[:early]
-    assert found.methods[WAITING].predictions[:early].tolist() == shares.tolist()
-    assert found.methods[BLIND].predictions[:early].tolist() == shares.tolist()
+    for t in range(400):
+        if t >= 8:
+            came = table["answered_at"][t - 8]
+            waiting.observe(t - 8, float(came is not None and came <= t))
+        said.append(waiting.predict({"size": table["size"][t]}).value)
+    assert window.predictions[8:].tolist() == said[8:]
+    shares = found.methods[MEAN].predictions[:8]
+    assert window.predictions[:8].tolist() == shares.tolist()
 
 
 @pytest.mark.parametrize("loss", ["logistic", pytest.param("squared", marks=pytest.mark.slow)])
@@ -387,8 +382,8 @@ def test_silence_that_cannot_be_is_refused() -> None:
         Silence("0", None, answered_only=True)
     with pytest.raises(LogError, match="a deadline says when silence is an answer"):
         replay(conversions(), "y", deadline=20)
-    with pytest.raises(LogError, match="give no wait beside it"):
-        replay(conversions(), "y", silence=0, wait={"predictions": 3})
+    with pytest.raises(LogError, match="a length of time is more than nothing"):
+        replay(conversions(), "y", silence=0, window=0)
     with pytest.raises(LogError, match="every label counts once"):
         replay(conversions(), "y", silence=0, weight="size", on_bad="skip")
     with pytest.raises(LogError, match="here a number, got 'no sale'"):
@@ -399,10 +394,10 @@ def test_silence_that_cannot_be_is_refused() -> None:
         replay(conversions(), "y", silence=0, loss="huber")
     with pytest.raises(LogError, match="nobody said what one unit is"):
         in_unit("30d", None)
-    with pytest.raises(LogError, match="in what unit the deadline is"):
+    with pytest.raises(LogError, match="in what unit the length is"):
         in_unit("30", "ns", has_dates=True)
     for wrong in ("soon", "-3d", "0", "3 parsecs"):
-        with pytest.raises(LogError, match="a deadline is"):
+        with pytest.raises(LogError, match="a length of time is"):
             in_unit(wrong, "s")
 
 

@@ -36,7 +36,6 @@ MADE: dict[str, Callable[[], Any]] = {
 
 
 def ask(model: Any) -> int:
-    """Ask for a ticket."""
     if isinstance(model, bl.Chooser):
         return int(model.choose({"x": 1.0}).ticket)
     if isinstance(model, bl.LinearModel):

@@ -15,7 +15,6 @@ from belated.research.rivals import Rival
 from belated.research.rivals.base import FACTS
 from compositions import bad_answers, codes, constantly
 from conftest import everything
-from rival_case import RivalCase
 from rival_games import adversaries, arena_of, regret, timelines
 from rival_laws import (
     CASES,
@@ -33,6 +32,7 @@ from rival_laws import (
     rival,
     width_of,
 )
+from rivals_convex import RivalCase
 from rivals_table import methods
 
 every = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

@@ -57,7 +57,6 @@ class Game(NamedTuple):
 
     @property
     def arms(self) -> int:
-        """K."""
         return int(self.losses.shape[1])
 
     @property

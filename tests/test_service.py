@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
+import re
+import sys
 import threading
 from collections.abc import Iterator
 from datetime import timedelta
@@ -15,15 +18,21 @@ import pytest
 pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 
 
+from prometheus_client.openmetrics import parser as openmetrics
+from prometheus_client.parser import text_string_to_metric_families
+
 import belated as bl
 from belated.errors import ServiceError, SpecError
+from belated.models.methods import METHODS
 from belated.service import Limits, Server, Settings, auth
-from belated.service.calls import members, methods
+from belated.service.app import App
 from belated.service.forwarding import check_deadline
+from belated.service.hub import Hub
+from belated.service.model_factory import KINDS
 from belated.service.openapi import description
 from belated.service.refusals import Refused
 from belated.service.routes import ROUTES
-from belated.service.specs import KINDS
+from belated.service.schemas import ACTIONS, BATCH, FEATURES, TEXT, members, verbs
 from service_calls import LINEAR, Caller, fill, serving
 
 KNOBS = {
@@ -36,7 +45,7 @@ KNOBS = {
     "deadline": 100,
     "silence": 3,
 }
-SCHEMAS = description(Limits())["components"]["schemas"]
+SCHEMAS = description()["components"]["schemas"]
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +76,10 @@ def test_models_are_made_listed_shown_and_deleted(ask: Caller) -> None:
     assert ask("GET", "/models/gone").body["error"]["code"] == "unknown_model"
     for place in range(3):
         assert ask("DELETE", f"/models/never-{place}").status == 404
-    assert not ask.server.hub._turns  # nothing is kept of names that were tried
+    assert not ask.server.hub._locks.keys() - {
+        "value",
+        "layout",
+    }  # nothing of names that were tried
 
 
 def test_knobs_are_turned_held_and_let_go(tmp_path: Path) -> None:
@@ -76,7 +88,7 @@ def test_knobs_are_turned_held_and_let_go(tmp_path: Path) -> None:
         model.predict(context={"hour": 7, "device": "phone"}, key="a")
         model.predict(key="b")
         real = {"price": 20.5, "retries": 2, "size": "large"}
-        assert model.played("a", real) == "applied"
+        model.played("a", real)
         with pytest.raises(ServiceError, match="inside of the range"):
             model.played("b", {**real, "price": 1000})
         assert [model.pause(), model.revert(), model.resume()] == ["paused", "reverted", "learning"]
@@ -123,7 +135,7 @@ WRONG_SETTINGS: dict[str, list[dict[str, Any]]] = {
 @pytest.mark.parametrize(
     "body",
     [
-        *({"name": name, "kind": "LinearModel"} for name in ("../x", "a b", "", 3)),
+        *({"name": name, "kind": "LinearModel"} for name in ("../x", "a b", "", "x\n", 3)),
         *(
             {"name": "x", "kind": "os.system"},
             {"name": "x", "kind": "LinearModel", "more": 1},
@@ -198,6 +210,20 @@ def test_every_item_has_an_outcome_of_its_own(ask: Caller) -> None:
         *("applied", "duplicate", "applied", "duplicate", "unknown", "unknown"),
         *("invalid", "invalid", "invalid"),
     ]
+
+
+def test_one_item_is_told_from_many(ask: Caller) -> None:
+    for body in ({"features": {"items": 1.0}}, {"features": {}, "key": "items"}):
+        assert ask("POST", "/models/value/predict", body).status == 200
+    for wrong, said in (
+        ({"items": 3}, "items"),
+        ({"items": [], "more": 1}, "more"),
+        ({"items": [{}] * 1001}, "1000 items"),
+        (["items"], "object"),
+    ):
+        refused = ask("POST", "/models/value/predict", wrong)
+        assert refused.status in (413, 422)
+        assert said in refused.body["error"]["message"]
 
 
 def test_tickets_belong_to_one_model_and_cannot_be_guessed(ask: Caller) -> None:
@@ -403,41 +429,66 @@ def test_every_answer_is_safe_to_show(ask: Caller) -> None:
 
 def test_the_description_is_whole(ask: Caller) -> None:
     served = ask("GET", "/openapi.json").body
-    assert served == json.loads(json.dumps(description(Limits())))
+    assert served == json.loads(json.dumps(description()))
     for path, operations in served["paths"].items():
         for method, about in operations.items():
             route = next(r for r in ROUTES if (r.path, r.method.lower()) == (path, method))
             assert about.get("x-scope") == route.scope
-            for name in (route.takes, route.gives):
-                assert name is None or "/" in name or name in SCHEMAS
+            assert about["summary"].endswith(".")
     ids = [each["operationId"] for one in served["paths"].values() for each in one.values()]
     assert len(set(ids)) == len(ids)
+    names = set(re.findall(r'"#/components/schemas/(\w+)"', json.dumps(served)))
+    assert names <= set(SCHEMAS)
 
 
 def test_the_description_has_the_members_and_limits_that_are_checked() -> None:
-    limits = Limits()
-    for route in ROUTES:
-        verb = route.path.rpartition("/")[2]
-        kinds = [kind for kind in KINDS if verb in methods(kind)]
-        if kinds and route.path.startswith("/models/{name}/"):
-            one, many = SCHEMAS[str(route.takes)]["oneOf"]
-            assert set(one["properties"]) == set().union(*(members(k, verb) for k in kinds))
-            if "ticket" in one["properties"]:  # or a key, and not both
-                assert one["oneOf"] == [{"required": ["ticket"]}, {"required": ["key"]}]
-            assert many["properties"]["items"]["maxItems"] == limits.batch
-            assert one["properties"]["key"]["maxLength"] == limits.text
-    choose = SCHEMAS["Choose"]["oneOf"][0]["properties"]
-    assert choose["context"]["maxProperties"] == limits.features
-    assert choose["actions"]["oneOf"][0]["maxItems"] == limits.actions
+    for verb in {line.name for line in METHODS if line.scope in ("decide", "answer")}:
+        one, many = SCHEMAS[verb.capitalize()], SCHEMAS[f"{verb.capitalize()}Items"]
+        found = [members(kind, verb) for kind in KINDS if verb in verbs(kind)]
+        assert set(one["properties"]) == {each.name for some in found for each in some}
+        assert many["properties"]["items"]["maxItems"] == BATCH
+        assert one["properties"]["key"]["anyOf"][0]["maxLength"] == TEXT
+    choose = SCHEMAS["Choose"]["properties"]
+    assert choose["context"]["anyOf"][0]["maxProperties"] == FEATURES
+    assert choose["actions"]["anyOf"][0]["maxItems"] == ACTIONS
 
 
-def test_metrics_are_read_by_prometheus(ask: Caller) -> None:
+@pytest.mark.parametrize(
+    ("accept", "read", "kind"),
+    [
+        ("*/*", text_string_to_metric_families, "text/plain"),
+        (
+            "application/openmetrics-text; version=1.0.0",
+            openmetrics.text_string_to_metric_families,
+            "application/openmetrics-text",
+        ),
+    ],
+)
+def test_metrics_are_read_by_prometheus(ask: Caller, accept: str, read: Any, kind: str) -> None:
     ask("POST", "/models/value/predict", {"features": {}})
-    text = ask("GET", "/metrics").body.decode()
-    assert 'belated_open_tickets{model="value"}' in text
-    assert 'belated_events_total{model="value",verb="predict",outcome="applied"}' in text
-    for line in text.splitlines():
-        assert line.startswith("# ") or float(line.rpartition(" ")[2]) >= 0.0
+    answer = ask("GET", "/metrics", Accept=accept)
+    assert answer.headers["content-type"].startswith(kind)
+    families = {family.name: family.samples for family in read(answer.body.decode())}
+    assert {"model": "value"} in [each.labels for each in families["belated_open_tickets"]]
+    applied = {"model": "value", "verb": "predict", "outcome": "applied"}
+    assert applied in [each.labels for each in families["belated_events"]]
+    assert all(each.value >= 0.0 for family in families.values() for each in family)
+
+
+def test_middleware_wraps_the_application(tmp_path: Path) -> None:
+    seen: list[str] = []
+
+    def noting(app: Any) -> Any:
+        async def wrapped(scope: Any, receive: Any, send: Any) -> None:
+            seen.append(scope.get("path", scope["type"]))
+            await app(scope, receive, send)
+
+        return wrapped
+
+    with serving(tmp_path, middleware=noting) as ask:
+        assert ask("GET", "/health").status == 200
+    assert seen[0] == "lifespan"
+    assert seen[-1] == "/health"
 
 
 def test_what_is_not_there_says_so(ask: Caller) -> None:
@@ -521,3 +572,44 @@ def test_a_forwarded_request_without_a_deadline_to_come_is_too_late(
             check_deadline(store, deadline)
         check_deadline(store, None)
         check_deadline(store, b"%.3f" % (store.clock + 60.0))
+
+
+def test_a_prediction_stays_in_few_files(tmp_path: Path) -> None:
+    """Count the files of belated, outside of the compiled core, that one request runs through."""
+    root, seen = str(Path(bl.__file__).parent), set()
+
+    def note(frame: Any, event: str, argument: Any) -> None:
+        path = frame.f_code.co_filename
+        if event == "call" and path.startswith(root):
+            seen.add(path.removeprefix(root).lstrip("/"))
+
+    async def predict(app: App, token: str, path: str, body: bytes) -> list[Any]:
+        headers = [(b"authorization", f"Bearer {token}".encode())]
+        scope = {"type": "http", "method": "POST", "path": path, "raw_path": path.encode()}
+        sent: list[Any] = []
+
+        async def receive() -> dict[str, Any]:
+            return {"type": "http.request", "body": body}
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        await app({**scope, "headers": headers}, receive, send)
+        return sent
+
+    async def count(app: App, token: str) -> None:
+        about = b'{"name": "m", "kind": "LinearModel", "settings": {"bits": 8}}'
+        await predict(app, token, "/models", about)
+        await predict(app, token, "/models/m/predict", b'{"features": {"a": 1}}')
+        sys.setprofile(note)
+        try:
+            sent = await predict(app, token, "/models/m/predict", b'{"features": {"a": 1}}')
+        finally:
+            sys.setprofile(None)
+        assert sent[0]["status"] == 200
+
+    with bl.open(tmp_path / "x.db") as store:
+        hub = Hub(store, Limits())
+        asyncio.run(count(App(hub), str(hub.own_token())))
+        hub.close()
+    assert len({path for path in seen if not path.startswith("core/")}) <= 18, sorted(seen)

@@ -53,8 +53,11 @@ class Faulty:
 def failing(ask: Caller, error: sqlite3.Error) -> Iterator[None]:
     """Let the next thing fail that is asked of the database."""
     database: Any = ask.server.store._database
-    with ask.server.store.writer.turn:
+
+    def fail() -> None:
         database._connection = Faulty(database._open(), error)
+
+    ask.server.store.writer.run(fail)
     yield
 
 

@@ -73,9 +73,9 @@ def test_an_event_is_ranked_once_whatever_key_its_requests_have(ask: Caller) -> 
     assert ask("POST", "/events/keyed/reward", {"value": 1.0}).status == 204
     assert ask("POST", "/rank", event).body == first.body
     assert ask("GET", "/models/rank").body["rounds"] == rounds
-    ask.server.hub.answers._known.clear()  # as a day later
+    ask.server.hub.responses._known.clear()  # as a day later
     assert ask("POST", "/rank", {**RANK, "eventId": "old"}).status == 201
-    ask.server.hub.answers._known.clear()
+    ask.server.hub.responses._known.clear()
     refused = ask("POST", "/rank", {**RANK, "eventId": "old"})
     assert (refused.status, refused.body["error"]["code"]) == (409, "event_taken")
     assert "waits for its reward" in refused.body["error"]["message"]
@@ -83,7 +83,11 @@ def test_an_event_is_ranked_once_whatever_key_its_requests_have(ask: Caller) -> 
 
 def test_what_is_held_back_is_activated_first(ask: Caller) -> None:
     ask("POST", "/rank", {**RANK, "eventId": "held", "deferActivation": True})
-    assert ask("POST", "/events/held/reward", {"value": 1}).body["error"]["code"] == "bad_answer"
+    refused = ask("POST", "/events/held/reward", {"value": 1}).body["error"]
+    assert refused["code"] == "bad_answer"
+    assert "is not activated" in refused["message"]
+    stranger = Caller(ask.server, "")("POST", "/rank", RANK).body["error"]
+    assert "Ocp-Apim-Subscription-Key" in stranger["message"]
     assert ask("POST", "/events/held/activate").status == 204
     assert ask("POST", "/events/held/reward", {"value": 1}).status == 204
 

@@ -20,10 +20,11 @@ pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 
 import belated as bl
 from belated.errors import ServiceError, SpecError, StoreError
-from belated.service import Limits, Server, Settings, bodies, demo
+from belated.service import Limits, Server, Settings, demo
+from belated.service.durations import read_span
 from belated.service.hub import Hub
+from belated.service.model_state import ModelState
 from belated.service.refusals import Refused
-from belated.service.served import Served
 from service_calls import CHOOSER, LINEAR, Answer, Caller, serving
 
 
@@ -89,7 +90,7 @@ def test_a_model_may_be_deleted_while_others_come_back(
         pass
     is_deleted, load = threading.Event(), Hub.load
 
-    def slow(hub: Hub, name: str) -> Served:
+    def slow(hub: Hub, name: str) -> ModelState:
         if name == "value":
             assert is_deleted.wait(30.0)
         return load(hub, name)
@@ -216,7 +217,7 @@ def test_a_demonstration_leaves_the_stores_of_others_alone(tmp_path: Path, optio
 @pytest.mark.parametrize("given", ["", "P", "30", "P1Y", "1 parsec", "-3d", "1e99d", True, None])
 def test_what_is_no_duration_is_refused(given: Any) -> None:
     with pytest.raises(Refused, match="deadline must be"):
-        bodies.span(given, "deadline")
+        read_span(given, "deadline")
 
 
 def test_what_fails_at_the_end_is_told_when_all_is_let_go(

@@ -16,7 +16,7 @@ import math
 import belated as bl
 from belated.errors import SpecError
 from belated.service import Limits, Server, Settings
-from belated.service.specs import KINDS, described, made
+from belated.service.model_factory import KINDS, described, made
 from service_calls import Caller, serving
 
 SPEC = bl.FirstOrder(bl.PFTRL(bl.Ball(2), bl.rates.Tight(1.0)))
@@ -136,7 +136,7 @@ def test_the_deadline_of_a_ticket_has_the_unit_of_the_model(ask: Caller, kind: s
 @pytest.mark.parametrize(
     "limits",
     [
-        *({"models": 0}, {"open": -1}, {"batch": 1.5}, {"text": True}),
+        *({"models": 0}, {"open": -1}, {"body": 1.5}, {"bits": True}),
         *({"rate": -1.0}, {"rate": float("nan")}, {"patience": 0.0}, {"patience": float("inf")}),
     ],
 )

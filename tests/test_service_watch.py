@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sqlite3
 from pathlib import Path
 from time import time
 from typing import Any
@@ -12,12 +13,12 @@ import pytest
 pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 
 import belated as bl
-from belated.service.commits import After, Commits
 from belated.service.demo import Flights, Shop
 from belated.service.hub import Hub
-from belated.service.watch import AGES, REMEMBERED, Asked, Watch, explain_stall
+from belated.service.watch import AGES, REMEMBERED, Watch, explain_stall
 from belated.store.events import OBSERVE
 from service_calls import LINEAR, Caller, serving
+from test_service_faults import failing
 
 REPORT = {"rounds": 10, "open": 3, "observed": 7}
 WAITING = [1e6]
@@ -31,17 +32,11 @@ def heard(watch: Watch, ages: list[float], now: float = 1e6) -> None:
         watch.hear([OBSERVE, ticket, 1.0], True, now + age)
 
 
-def test_what_is_not_committed_is_not_watched(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def lost(commits: Commits, pending: Any, after: After) -> None:
-        after(RuntimeError("lost"))
-
+def test_what_is_not_committed_is_not_watched(tmp_path: Path) -> None:
     with serving(tmp_path) as ask:
-        monkeypatch.setattr(Commits, "then", lost)
-        assert ask("POST", "/models/value/predict", {"features": {}}).status == 503
-        assert ask("POST", "/models/layout/choose", {}).status == 503
-        assert ask("POST", "/models/layout/choose", {}, Connection="close").status == 503
+        for path, body in (("value/predict", b'{"features": {}}'), ("layout/choose", b"{}")):
+            with failing(ask, sqlite3.OperationalError("disk I/O error")):
+                assert ask.raw("POST", f"/models/{path}", body).status == 503
         assert ask("GET", "/models/value/timeline").body["asked"] == 0
         assert ask("GET", "/models/layout/timeline").body["asked"] == 0
 
@@ -90,7 +85,7 @@ def test_a_server_without_open_tickets_reports_no_pause(
         def reason_after(seconds: float, name: str = "value") -> Any:
             now = time()
             with monkeypatch.context() as patch:
-                patch.setattr("belated.service.served.time", lambda: now + seconds)
+                patch.setattr("belated.service.model_state.time", lambda: now + seconds)
                 return ask("GET", f"/models/{name}/live").body["why"]
 
         for name, deadline in (("value", None), ("short", "PT1M")):
@@ -243,16 +238,11 @@ def test_curves_are_thinned_and_kept() -> None:
 
 
 def test_times_of_the_newest_tickets_are_known() -> None:
-    asked = Asked()
-    for ticket, when in ((5, 1.0), (9, 2.0), (7, 5.0), (10, 6.0)):  # those between were lost
-        asked.place(ticket, when)
-    assert [asked.of(ticket) for ticket in (4, 5, 6, 7, 9, 10, 11)] == [
-        *(None, 1.0, None, 5.0),
-        *(2.0, 6.0, None),
-    ]
-    last = 2 * REMEMBERED + 10
-    for ticket in range(11, last):
-        asked.place(ticket, ticket / 2)
-    asked.place(10, 6.0)  # which comes too late
-    assert asked.of(10) is None
-    assert asked.of(last - 1) == (last - 1) / 2
+    watch = Watch()
+    for ticket in range(3 * REMEMBERED):
+        watch.ask(ticket, float(ticket))
+    assert REMEMBERED <= len(watch._asked) <= 2 * REMEMBERED
+    last = 3 * REMEMBERED - 1
+    watch.hear([OBSERVE, last, 1.0], True, last + 5.0)
+    watch.hear([OBSERVE, 0, 1.0], True, last + 5.0)  # nobody knows how old it is
+    assert (sum(watch.ages), watch.answered) == (1, 2)

@@ -48,7 +48,6 @@ class Interrupt(BaseException):
 
 @pytest.fixture
 def handler() -> Iterator[None]:
-    """Let alarms raise."""
 
     def interrupt(*_: object) -> None:
         raise Interrupt

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 import os
 import shutil
 import signal
 import sqlite3
-import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -32,10 +32,9 @@ from belated.errors import (
 )
 from belated.logs import dates
 from belated.logs.kinds import Kind, Kinds
-from belated.store import Store, parquet, stored, stretches
-from belated.store.events import OBSERVE, PREDICT, encoded, new_row
+from belated.store import Store, parquet, stored
+from belated.store.events import PREDICT, encoded
 from belated.store.recovery import Rebuilt, recovered
-from belated.store.sqlite import _said
 from conftest import Python
 
 
@@ -47,34 +46,9 @@ def chooser(**changes: Any) -> bl.Chooser:
     return bl.Chooser(**{"actions": ["a", "b", "c"], "silence": 0.0, "bits": 6, **changes})
 
 
-def intervals(**changes: Any) -> bl.Intervals:
-    return bl.Intervals(bl.LinearModel("squared", bits=6, wait={"predictions": 3}, **changes))
-
-
 def learner(**changes: Any) -> bl.Learner:
     spec = bl.Problem(bl.Ball(2), lipschitz=1.0).learner(base="pftrl")
     return bl.Learner(spec, **changes)
-
-
-def knobs(**changes: Any) -> bl.Knobs:
-    told: dict[str, Any] = {"context": {"hour": (0, 24)}, "deadline": 5, "silence": 1.0, **changes}
-    ranges = {
-        "price": bl.ranges.Log(10, 200),
-        "size": bl.ranges.Categories(["small", "large"]),
-        "n": bl.ranges.Int(0, 6),
-    }
-    return bl.Knobs(ranges, **told)
-
-
-SPECS: dict[str, Callable[[], Any]] = {
-    "linear": linear,
-    "patient": lambda: linear(loss="logistic", silence=None, wait={"predictions": 2}, max_open=3),
-    "timed": lambda: linear(deadline=5, late="learn"),
-    "chooser": chooser,
-    "intervals": intervals,
-    "learner": learner,
-    "knobs": knobs,
-}
 
 
 @pytest.fixture
@@ -127,9 +101,7 @@ def test_features_mean_the_same_in_the_log(path: Path) -> None:
             assert from_log(store, name).model.snapshot() == model.snapshot() == twin.snapshot()
 
 
-@pytest.mark.parametrize("short", [1, 10**6])
-def test_cells_of_a_log(short: int, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stretches, "_SHORT", short)
+def test_cells_of_a_log(path: Path) -> None:
     columns = Kinds(
         (
             Kind("when", "time", form=dates.ISO, parts=("hour", "weekday"), zone="Europe/Lisbon"),
@@ -160,65 +132,6 @@ def test_cells_of_a_log(short: int, path: Path, monkeypatch: pytest.MonkeyPatch)
         assert from_log(store, "i").model.snapshot() == ranges.snapshot()
         with pytest.raises(bl.BelatedError, match="cannot be written"):
             model.predict({"shop": object()})
-
-
-@pytest.mark.parametrize("short", [1, 4, 10**6])
-def test_stretches_of_the_log_give_the_same_bits(
-    short: int, path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(stretches, "_SHORT", short)
-    draw = np.random.default_rng(short)
-    spec = {"deadline": timedelta(seconds=30), "loss": "logistic", "interactions": [("w", "x")]}
-    with bl.open(path) as store:
-        model = store.model("m", linear(**spec, bits=8))
-        waiting: list[Any] = []
-        for i in range(120):
-            row: Any = {"x": float(i % 5), "w": f"v{i % 3}", "n": i % 4}
-            if i % 10 == 7:
-                row = {"n": None, "w": i % 2, "x": 2**60 + i}
-            if i % 31 == 30:
-                row = {"x": 0.5, "more": float(i)}
-            key = [None, f"k{i}", f"{i}"][int(draw.integers(3 if i > 60 else 2))]
-            named = {"deadline": 2.5} if i % 29 == 28 else {}
-            ticket = model.predict(row, key=key, at=float(i), **named).ticket
-            waiting.append(ticket if key is None else key)
-            if draw.random() < 0.6:
-                name = waiting.pop(int(draw.integers(len(waiting))))
-                at = float(i) if draw.random() < 0.9 else i - 40.0
-                label = {"ticket": name, "answer": i % 2, "at": at}
-                verb = "revise" if i % 17 == 0 else "observe"
-                said = model.many([(verb, label)] + [("tick", {"at": at})] * (i % 13 == 0))
-                assert not isinstance(said[0], bl.errors.UnknownTicket)
-        again = from_log(store, "m").model
-        assert again.snapshot() == model.snapshot()
-        assert {key for key, _ in again._keys.items()} <= {
-            key for key, _ in model.in_memory._keys.items()
-        }
-
-
-def test_a_stretch_may_begin_with_a_weight(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stretches, "_SHORT", 1)
-    with bl.open(path) as store:
-        model = store.model("m", linear(silence=None))
-        model.predict({"x": 1.0})
-        model.observe(0, 1.0, weight=2.0)  # five places, of which that of the time is empty
-        model.predict({"x": 1.0})
-        assert from_log(store, "m").model.snapshot() == model.snapshot()
-
-
-def test_a_weight_where_silence_counts_is_refused_also_when_late(path: Path) -> None:
-    with bl.open(path) as store:
-        model = store.model("m", linear(deadline=5))
-        model.many([("predict", {"row": {"x": 1.0}})] * 12)
-        for ticket, error in (
-            (3, bl.errors.BadFeedback),
-            (11, bl.errors.BadFeedback),
-            (40, bl.errors.UnknownTicket),
-        ):
-            with pytest.raises(error):
-                model.observe(ticket, 1.0, weight=2.0)
-        assert model.history.events == 12
-        assert not model.observe(3, 1.0)
 
 
 def test_answers_that_are_functions(path: Path) -> None:
@@ -402,6 +315,7 @@ def child(work: Callable[[], Any]) -> int:
     """Return what a process ends with that is forked to do something: 7 if it is refused."""
     process = os.fork()
     if process == 0:
+        signal.alarm(20)  # or a child that hangs would stay
         code = 1
         try:
             work()
@@ -414,18 +328,34 @@ def child(work: Callable[[], Any]) -> int:
 
 
 def test_a_forked_process_leaves_the_store_alone(path: Path) -> None:
+    """Also where a thread has locks, which no thread of the forked process gives back."""
     store = bl.open(path)
     model = store.model("m", linear())
     model.predict([1.0])
+    pending, taken, go_on = model.begin("predict", [1.0]), threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with model._entry.lock, store._lock, store.writer._lock:
+            taken.set()
+            go_on.wait(60.0)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    taken.wait()
     works: list[Callable[[], Any]] = [
         lambda: model.predict([1.0]),
         lambda: model.save(),
         lambda: model.rounds,
+        lambda: model.many([("predict", {"row": [1.0]})]),
+        lambda: model.held().__enter__(),
+        lambda: pending.result(),
         lambda: store.model("new", linear()),
         lambda: store.rebuild("m", linear(), to="other"),
         lambda: store.compact("m"),
         lambda: store.delete("m"),
         lambda: store.release("m"),
+        lambda: store.log("m"),
+        lambda: store.export("m", path.with_suffix(".parquet")),
         lambda: store.keep("note", b""),
         lambda: store.forget("", 4e9),
         lambda: disk(store).delete(1),
@@ -433,7 +363,8 @@ def test_a_forked_process_leaves_the_store_alone(path: Path) -> None:
     ]
     assert {child(work) for work in works} == {7}
     assert child(store.close) == 0
-    model.predict([1.0])
+    go_on.set()
+    thread.join()
     process = os.fork()
     if process == 0:
         time.sleep(5.0)
@@ -444,51 +375,6 @@ def test_a_forked_process_leaves_the_store_alone(path: Path) -> None:
         assert store.model("m").rounds == 2
     os.kill(process, signal.SIGKILL)
     os.waitpid(process, 0)
-
-
-@pytest.mark.parametrize(
-    "verb",
-    ["rounds", "save", "many", "held", "result", "rebuild", "log", "release", "export", "delete"],
-)
-def test_a_forked_process_is_refused_also_where_a_thread_had_the_lock(
-    path: Path, verb: str
-) -> None:
-    with bl.open(path) as store:
-        model = store.model("m", linear())
-        calls: dict[str, Callable[[], Any]] = {
-            "rounds": lambda: model.rounds,
-            "save": model.save,
-            "many": lambda: model.many([("predict", {"row": [1.0]})]),
-            "held": lambda: model.held().__enter__(),
-            "result": lambda: pending.result(),
-            "rebuild": lambda: store.rebuild("m"),
-            "log": lambda: store.log("m"),
-            "release": lambda: store.release("m"),
-            "export": lambda: store.export("m", path.with_suffix(".parquet")),
-            "delete": lambda: store.delete("m"),
-        }
-        pending = model.begin("predict", [1.0])
-        taken, go_on = threading.Event(), threading.Event()
-
-        def hold() -> None:
-            with model._entry.lock, store._lock, store.writer._lock, store.writer.turn:
-                taken.set()
-                go_on.wait(30.0)
-
-        thread = threading.Thread(target=hold)
-        thread.start()
-        taken.wait()
-        child = os.fork()
-        if child == 0:
-            signal.alarm(20)  # or a child that hangs would stay
-            try:
-                calls[verb]()
-            except StoreError:
-                os._exit(7)
-            os._exit(1)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
-        go_on.set()
-        thread.join()
 
 
 def test_a_file_of_two_names_is_refused(path: Path, tmp_path: Path) -> None:
@@ -674,19 +560,44 @@ def test_calls_that_do_not_wait(path: Path) -> None:
             model.begin("prdict", {"x": 1.0})
 
 
-def test_a_callback_that_raises_stops_nobody(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_callbacks_that_raise_or_use_the_store_stop_nobody(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     with bl.open(path) as store:
         model = store.model("m", linear())
         told = threading.Event()
-        for _ in range(2):  # by the thread that commits, twice
-            pending = model.begin("predict", {"x": 1.0})
-            pending.then(lambda error: 1 // 0)  # type: ignore[arg-type]
-            pending.then(lambda error: told.set())
-            assert told.wait(5.0)
-            told.clear()
+        pending = model.begin("predict", {"x": 1.0})
         pending.then(lambda error: 1 // 0)  # type: ignore[arg-type]
-        assert model.predict({"x": 1.0}).ticket == 2
+        pending.then(lambda error: model.save())
+        pending.then(lambda error: told.set())
+        assert told.wait(5.0)
+        pending.then(lambda error: 1 // 0)  # type: ignore[arg-type]
+        assert model.predict({"x": 1.0}).ticket == 1
     assert sum("has raised" in record.message for record in caplog.records) == 3
+    assert "cannot use the store" in caplog.text
+
+
+def test_callers_in_an_event_loop_share_commits(path: Path) -> None:
+    async def caller(model: Any, number: int) -> None:
+        for i in range(8):
+            pending = model.begin("predict", {"x": 1.0}, key=f"{number}-{i}")
+            await pending.committed()
+            assert model.in_memory.is_open(f"{number}-{i}")
+
+    async def callers(store: Any) -> None:
+        model = store.model("m", linear())
+        await asyncio.gather(*(caller(model, number) for number in range(32)))
+        cancelled = model.begin("predict", {"x": 1.0}).committed()
+        cancelled.cancel()
+        disk(store).write, write = None, disk(store).write
+        with pytest.raises(NotCommitted):
+            await model.begin("predict", {"x": 1.0}).committed()
+        disk(store).write = write
+
+    with bl.open(path) as store:
+        asyncio.run(callers(store))
+        assert store.writer.commits * 25 <= store.writer.events
+        assert store.model("m").rounds == store.writer.events == 8 * 32
 
 
 # --- Faults ---------------------------------------------------------------------------------------
@@ -742,46 +653,6 @@ def test_a_damaged_log_is_refused(path: Path) -> None:
     connection.close()
     with bl.open(path) as store, pytest.raises(StoreError, match="from event 3 to event 4"):
         store.model("m")
-
-
-@pytest.mark.parametrize(
-    "changed",
-    [
-        [PREDICT, [1.0], 7],
-        [PREDICT, {"x": 1.0}, 7],
-        [OBSERVE, [0, 0], 1.0],
-        [OBSERVE, [0], 1.0],
-        [OBSERVE, [0, "a", 1], 1.0],
-    ],
-    ids=json.dumps,
-)
-@pytest.mark.parametrize("short", [1, 10**6])
-def test_keys_that_nobody_wrote_are_refused(
-    path: Path, changed: list[Any], short: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(stretches, "_SHORT", short)
-    with bl.open(path) as store:
-        model = store.model("m", linear(wait=None))
-        model.predict([1.0], key="a")
-        with pytest.raises(StoreDamaged):
-            with_event(store, changed)
-
-
-def with_event(store: bl.Store, event: list[Any]) -> Any:
-    """Return the model that a log with one more event leads to."""
-    about = store._known["m"]
-    database = disk(store)
-    rows = [*database.rows(about.number, 0)]
-    rows.append(new_row(about.number, 1, 0.0, encoded(event), 1))
-
-    class Longer:
-        def rows(self, model: int, first: int) -> Any:
-            return iter(rows)
-
-        def snapshots(self, model: int) -> Any:
-            return iter(())
-
-    return recovered(Longer(), about, None).model
 
 
 def test_what_is_not_where_it_was_is_refused(
@@ -864,35 +735,6 @@ def test_a_full_disk(path: Path) -> None:
         disk(store)._connection.close()
         disk(store)._connection = None
         assert model.predict({"x": 1.0}).ticket == rounds
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """Return a folder on a disk of one megabyte."""
-    folder = tmp_path / "small"
-    folder.mkdir()
-    mount = shutil.which("mount")
-    if mount is None or os.geteuid() != 0:
-        pytest.skip("a small disk can only be mounted by root")
-    done = subprocess.run([mount, "-t", "tmpfs", "-o", "size=1m", "tmpfs", folder], check=False)
-    if done.returncode:
-        pytest.skip("no small disk can be mounted here")
-    yield folder
-    subprocess.run(["umount", folder], check=True)
-
-
-def test_a_small_disk(small_disk: Path) -> None:
-    with bl.open(small_disk / "shop.db") as store:
-        model = store.model("m", linear())
-        with pytest.raises(NotCommitted):
-            flood(model, 1000)
-        rounds, state = model.rounds, model.snapshot()
-        with pytest.raises(NotCommitted):
-            model.predict({"x": "long" * 100_000})
-    with bl.open(small_disk / "shop.db") as store:
-        model = store.model("m")
-        assert model.rounds == rounds
-        assert model.snapshot() == state
 
 
 def test_the_clock_may_jump(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -1040,10 +882,7 @@ def test_rebuilding_a_chooser_keeps_what_was_played(path: Path) -> None:
 
 
 @pytest.mark.parametrize("is_named", [False, True])
-def test_a_key_that_was_used_again(
-    is_named: bool, path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(stretches, "_SHORT", 2)
+def test_a_key_that_was_used_again(is_named: bool, path: Path) -> None:
     key = "a"
     specs: dict[str, dict[str, Any]] = {
         "wait": {"wait": {"predictions": 3}, "silence": None},
@@ -1116,6 +955,37 @@ def test_the_log_line_by_line(path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         assert [line.ticket for line in store.log("l")] == [0, 0]
 
 
+def test_what_another_process_showed_is_in_the_log_and_changes_nothing(path: Path) -> None:
+    with bl.open(path) as store:
+        model, twin = store.model("m", linear()), linear()
+        model.predict({"x": 1.0}, key="a")
+        twin.predict({"x": 1.0}, key="a")
+        entry = store._entries["m"]
+        shown = [PREDICT, {"x": 2.0}, "b", *[None] * 6, 0.25, 1]
+        with entry.lock:
+            store.writer.wait(store.writer.add(entry, encoded(shown), 1))
+        twin.predict({"x": 2.0}, key="b")
+        store.release("m")
+        assert model.snapshot() == twin.snapshot()
+        assert [(line.value, line.version) for line in store.log("m")] == [(None, None), (0.25, 1)]
+        assert store.rebuild("m").snapshot() == twin.snapshot()
+
+
+def test_logs_of_another_version_are_refused(path: Path) -> None:
+    with bl.open(path) as store:
+        store.model("m", linear()).predict([1.0])
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE events SET events = CAST(x'07' || substr(events, 2) AS BLOB)")
+    connection.close()
+    with bl.open(path) as store, pytest.raises(StoreDamaged, match="the log is of version 7"):
+        store.model("m")
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA user_version = 7")
+    connection.close()
+    with pytest.raises(StoreError, match="is a store of version 7"):
+        bl.open(path)
+
+
 # --- Old events -----------------------------------------------------------------------------------
 
 
@@ -1147,7 +1017,7 @@ def test_compacted_events_are_gone_and_the_state_is_not(
 def test_what_is_no_text_is_exported_all_the_same(path: Path, tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     with bl.open(path) as store:
-        model = store.model("m", SPECS["linear"]())
+        model = store.model("m", linear())
         model.predict({"x": 1.0}, key="odd \ud800")
         store.export("m", tmp_path / "log.parquet")
         again = store.load("again", tmp_path / "log.parquet")
@@ -1196,7 +1066,14 @@ def test_a_hostile_file_leaves_nothing(path: Path, tmp_path: Path) -> None:
                 ({}, {"event": [text] * 6})
                 for text in ("[]", "[null]", "5", "[99,1]", "[-1]", '["x"]', "[" * 10**5, None)
             ),
-            ({}, {"event": ["[8,3]"] * 6}),
+            *(
+                ({}, {"event": [text, *["[0,{}]"] * 5]})
+                for text in ("[0,[1.0],7]", '[0,{"x":1.0},7]', '[0,{},"a",0.0,null,1,2,3,4,5,6,7]')
+            ),
+            *(
+                ({}, {"event": ['[0,{},"a"]', text, *["[0,{}]"] * 4]})
+                for text in ("[1,[0,0],1.0]", "[1,[0],1.0]", '[1,[0,"a",1],1.0]', "[8,3]")
+            ),
             ({}, {"event": [f"[1,{1 << 70},1.0]"] * 6}),
         ]
         for about, columns in hostile:
@@ -1239,62 +1116,16 @@ def _noted(said: list[Any]) -> tuple[str, bytes]:
     return "said", str(len(said)).encode()
 
 
-def test_a_disk_that_fails_while_a_file_is_opened_again_is_away_for_now() -> None:
-    with pytest.raises(bl.errors.StoreUnavailable, match="disk I/O error"), _said("open"):
-        raise sqlite3.OperationalError("disk I/O error")
-
-
-def queue_up(store: Any, calls: list[Callable[[], Any]]) -> list[Any]:
-    """Return what came of calls that wait while another one commits, and then go together."""
-    write, writing, go_on = disk(store).write, threading.Event(), threading.Event()
-
-    def slowly(*arguments: Any) -> None:
-        writing.set()
-        assert go_on.wait(10.0)
-        write(*arguments)
-
-    disk(store).write = slowly
-    found: list[Any] = [None] * len(calls)
-
-    def work(place: int) -> None:
-        try:
-            found[place] = calls[place]()
-        except BaseException as error:
-            found[place] = error
-
-    threads = [threading.Thread(target=work, args=(place,)) for place in range(len(calls))]
-    threads[0].start()
-    assert writing.wait(10.0)
-    for count, thread in enumerate(threads[1:], 1):
-        thread.start()
-        while len(store.writer._calls) < count and thread.is_alive():
-            time.sleep(0.001)
-    go_on.set()
-    for thread in threads:
-        thread.join(10.0)
-        assert not thread.is_alive()
-    disk(store).write = write
-    return found
-
-
-def test_calls_that_wait_are_applied_together_and_each_gets_its_own_answer(path: Path) -> None:
+def test_a_disk_that_fails_while_a_file_is_opened_again_is_away_for_now(path: Path) -> None:
     with bl.open(path) as store:
-        models = [store.model("m", linear()), store.model("n", linear())]
-        calls = [
-            lambda: models[0].predict([1.0], key="a").ticket,
-            lambda: models[0].predict([1.0], key="b").ticket,
-            lambda: models[1].observe("nobody", 1.0),
-            lambda: models[1].predict([1.0], key="c").ticket,
-            lambda: models[0].observe("b", 1.0),
-            lambda: models[0].predict(["x"]),
-        ]
-        found = queue_up(store, calls)
-        assert (*found[:2], *found[3:5]) == (0, 1, 0, True)
-        assert isinstance(found[2], bl.errors.UnknownTicket)
-        assert isinstance(found[5], bl.errors.BadFeatures)
-        assert store.writer.commits == 2
-        for name, model in zip("mn", models, strict=True):
-            assert from_log(store, name).model.snapshot() == model.snapshot()
+
+        def fail() -> None:
+            raise sqlite3.OperationalError("disk I/O error")
+
+        store.writer.run(lambda: disk(store)._fail(None))
+        disk(store)._connected = fail
+        with pytest.raises(bl.errors.StoreUnavailable, match="disk I/O error"):
+            store.notes()
 
 
 def test_knobs_with_other_ranges_see_what_was_played(path: Path, tmp_path: Path) -> None:

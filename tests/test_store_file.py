@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import belated as bl
+from belated.cli import main
 from belated.errors import NotCommitted, StoreDamaged, StoreUnavailable
 from server_process import ServerProcess
 
@@ -152,3 +153,23 @@ def test_events_that_have_gone_from_the_log_are_missed(tmp_path: Path) -> None:
         store.release("m")
         with pytest.raises(StoreDamaged, match="5 were committed"):
             store.model("m")
+
+
+def test_a_backup_is_a_store(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, copy = tmp_path / "s.db", tmp_path / "copy.db"
+    with bl.open(path) as store:
+        model = store.model("m", spec())
+        for i in range(EVENTS):
+            model.predict([float(i)], key=f"k{i}")
+        assert main(["backup", str(path), str(copy)]) == 0
+        state = model.snapshot()
+        model.observe("k1", 1.0)
+        assert main(["backup", str(path), str(copy)]) == 1
+        assert "is there already" in capsys.readouterr().err
+    with bl.open(copy) as restored:
+        assert restored.model("m").snapshot() == state
+        assert restored.model("m").observe("k1", 1.0)
+    (tmp_path / "text").write_text("nothing that SQLite knows")
+    for wrong in ("text", "none"):
+        assert main(["backup", str(tmp_path / wrong), str(tmp_path / "other")]) == 1
+        assert not (tmp_path / "other").exists()

@@ -7,67 +7,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 
 import belated as bl
-from belated.errors import BadFeatures, BadFeedback, BelatedError
-from belated.store.stored import StoredModel
+from belated.errors import BadFeatures, BelatedError
+from belated.store.arguments import LoggedMethod
 
 KINDS: dict[str, Callable[[], Any]] = {
     "linear": lambda: bl.LinearModel(bits=5),
     "intervals": lambda: bl.Intervals(bl.LinearModel(bits=5)),
     "chooser": lambda: bl.Chooser(["a", "b"], bits=5),
-    "knobs": lambda: bl.Knobs({"p": (0, 1)}),
-    "learner": lambda: bl.Learner(bl.FirstOrder(bl.PFTRL(bl.Ball(1), bl.rates.Tight(1.0)))),
 }
-GIVEN: dict[str, Callable[[], Any]] = {
-    "generator": lambda: (answer for answer in (0.5, 1.0)),
-    "dict": lambda: {0.5: 5, 1.0: 6},
-    "set": lambda: {0.5, 1.0},
-    "text": lambda: "01",
-    "bytes": lambda: b"01",
-    "one": lambda: 1.0,
-    "no dimension": lambda: np.array(1.0),
-    "complex": lambda: np.array([0.5, 1.0 + 0.0j]),
-    "series": lambda: pd.Series([0.5, 1.0]),
-    "too few": lambda: [1.0],
-}
-ACCEPTED = ("generator", "series")
-
-
-def ask(model: Any, kind: str) -> None:
-    if kind == "chooser":
-        model.choose_many(2)
-    else:
-        model.predict_many(2 if kind in ("knobs", "learner") else [{"x": 1.0}, {"x": 2.0}])
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("what", [*GIVEN, "column"])
-def test_a_store_takes_the_answers_that_memory_takes(kind: str, what: str, tmp_path: Path) -> None:
-    made = GIVEN.get(what)
-    if made is None:
-        arrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
-        made = lambda: arrow.chunked_array([[0.5, 1.0]])  # noqa: E731
-    has_weights = kind in ("linear", "intervals", "chooser")
-    twin = KINDS[kind]()
-    with bl.open(tmp_path / "m.db") as store:
-        model: Any = store.model("m", KINDS[kind]())
-        for one in (twin, model):
-            for column in ("answers", "weights")[: 1 + has_weights]:
-                ask(one, kind)
-                tickets = [one.rounds - 2, one.rounds - 1]
-                given: dict[str, Any] = {"answers": [0.5, 1.0], column: made()}
-                if what in ACCEPTED or made is not GIVEN.get(what):
-                    assert one.observe_many(tickets, **given).tolist() == [True, True]
-                else:
-                    with pytest.raises(BadFeedback):
-                        one.observe_many(tickets, **given)
-        assert model.snapshot() == twin.snapshot()
-    with bl.open(tmp_path / "m.db") as store:
-        assert store.model("m").snapshot() == twin.snapshot()
 
 
 def test_old_events_are_learned_in_the_order_of_the_calls(tmp_path: Path) -> None:
@@ -104,7 +55,7 @@ def test_answers_that_can_be_read_once_may_be_old() -> None:
     assert said[0] == said[1]
 
 
-@pytest.mark.parametrize("kind", ["linear", "intervals", "chooser"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_no_frame_can_be_answered_where_none_was_given(kind: str, tmp_path: Path) -> None:
     rows: Any = [{"x": 1.0}]
     with bl.open(tmp_path / "m.db") as store:
@@ -136,7 +87,7 @@ def test_what_cannot_be_written_down_has_not_happened(
         )
         for verb in verbs:
             with monkeypatch.context() as patched:
-                patched.setattr(StoredModel, "_finish", refuse)
+                patched.setattr(LoggedMethod, "finish", refuse)
                 with pytest.raises(BelatedError):
                     verb()
             assert model.snapshot() == said

@@ -19,9 +19,10 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 import belated as bl
 from belated import cli
 from belated.audits import audit
+from belated.audits.stored_log import StoredLog, stored_log
 from belated.errors import BelatedError, LogError, StoreError
 from belated.replays import replay
-from belated.store.as_log import StoredLog, stored_log
+from belated.replays.contenders import WINDOW
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -198,8 +199,7 @@ def test_silence_and_deadline_are_those_of_the_model(store: Any) -> None:
     assert other.task.how.loss == "squared"
     by_hand = replay("m.parquet", answered_only=True)
     assert by_hand.task.how.silence is None
-    with pytest.raises(LogError, match="the deadline is the wait"):
-        replay("m.parquet", wait={"predictions": 3})
+    assert WINDOW in replay("m.parquet", window="1h").methods
 
 
 def test_a_number_that_counts_predictions_stays_one(store: Any) -> None:

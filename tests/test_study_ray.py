@@ -45,11 +45,15 @@ SHORT = {"rounds": 500, "total": 250}
 class ShortDelayLaw(DelayLaw):
     """A real study with short games, and with the paper's algorithm alone: little to compile."""
 
-    def cells(self, quick: bool) -> Iterator[Cell]:
-        """Those of the quick version that fit into a short game."""
-        for cell in super().cells(True):
+    def cells(self) -> Iterator[Cell]:
+        """Those that fit into a short game."""
+        for cell in super().cells():
             values = dict[str, Any](cell.parameters)
-            if values["method"] == OURS and values.get("wait", 0) < SHORT["rounds"]:
+            if (
+                values["seed"] < 3
+                and values["method"] == OURS
+                and values.get("wait", 0) < SHORT["rounds"]
+            ):
                 yield Cell.of(**values | {n: SHORT[n] for n in SHORT if n in values})
 
 
@@ -99,7 +103,7 @@ def test_two_nodes_give_the_same_rows_of_a_real_study(cluster: Any, tmp_path: Pa
     assert results.failures == ()
     assert len(results.rows) == len(plan.cells) >= 20
     assert results.rows == serial.rows
-    assert plan.study.sections(results.rows) == plan.study.sections(serial.rows)
+    assert tuple(plan.study.sections(results.rows)) == tuple(plan.study.sections(serial.rows))
 
 
 def test_a_dying_worker_is_a_failure_of_its_cell(cluster: Any, tmp_path: Path) -> None:

@@ -205,11 +205,9 @@ class Recorder:
         return self
 
     def start(self) -> Array:
-        """Return the point."""
         return self.point
 
     def update(self, cost: Array, lag: int, open_lags: int) -> Array:
-        """Keep the cost."""
         self.costs.append(cost)
         return self.point
 

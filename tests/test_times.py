@@ -11,6 +11,7 @@ from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pandas as pd
@@ -19,7 +20,7 @@ import pytest
 
 import belated as bl
 from belated.errors import BelatedError, ClockError
-from belated.models.moments import AWARE, NAIVE, NUMBERS, read_times
+from belated.models.moments import AWARE, NAIVE, NUMBERS, read_time, read_times
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 PLAIN = NOON.replace(tzinfo=None)
@@ -249,7 +250,14 @@ def test_texts_are_times(kind: str) -> None:
             ask(model, at=at)
             model.tick(at)
         assert written.snapshot() == plain.snapshot()
-        for wrong in ("yesterday", "", "12.5", "2026-02-30", "2026-03-01T12:00:00Zulu"):
+        for wrong in (
+            "yesterday",
+            "",
+            "12.5",
+            "2026-02-30",
+            "2026-13-01",
+            "2026-03-01T12:00:00Zulu",
+        ):
             with pytest.raises(ClockError, match="is no time; as a text it is one of ISO 8601"):
                 ask(written, at=wrong)
         assert written.snapshot() == plain.snapshot()
@@ -302,3 +310,45 @@ def test_no_deadline_is_that_of_the_model(nothing: Any) -> None:
     live.predict({"x": 1.0}, at=NOON, deadline=60.0)
     live.predict({"x": 1.0}, at=NOON)
     assert batch.snapshot() == live.snapshot()
+
+
+# --- Times around the nights in which clocks change -----------------------------------------------
+
+
+BERLIN = ZoneInfo("Europe/Berlin")
+
+
+@pytest.mark.parametrize(
+    ("wall", "fold", "utc"),
+    [
+        ("2026-10-25T02:30", 0, "2026-10-25T00:30"),  # occurs twice: the first one
+        ("2026-10-25T02:30", 1, "2026-10-25T01:30"),  # and the second
+        ("2026-03-29T02:30", 0, "2026-03-29T01:30"),  # does not exist: not put forward yet
+        ("2026-03-29T02:30", 1, "2026-03-29T00:30"),  # put forward already
+    ],
+)
+def test_wall_times_of_a_zone_are_read_as_python_does(wall: str, fold: int, utc: str) -> None:
+    at = datetime.fromisoformat(wall).replace(tzinfo=BERLIN, fold=fold)
+    wanted = datetime.fromisoformat(utc).replace(tzinfo=UTC).timestamp()
+    assert read_time(at, "doc") == wanted
+    assert read_times([at], "doc")[0].tolist() == [wanted]
+
+
+@pytest.mark.parametrize("frame", ["list", "pandas", "polars"])
+def test_columns_of_a_zone_go_on_when_its_clock_does_not(frame: str) -> None:
+    start = datetime(2026, 10, 24, 22, tzinfo=UTC)
+    hours: Any = [(start + timedelta(hours=i)).astimezone(BERLIN) for i in range(6)]
+    if frame != "list":
+        hours = pytest.importorskip(frame).Series(hours)
+    times = read_times(hours, "doc")[0]
+    assert (times[1:] - times[:-1]).tolist() == [3600.0] * 5
+
+
+@pytest.mark.parametrize(("day", "hours"), [("2026-10-24", 25), ("2026-03-28", 23)])
+def test_a_deadline_is_a_length_of_time_and_no_time_of_day(day: str, hours: int) -> None:
+    model = bl.LinearModel("logistic", bits=4, silence=0, deadline="24h")
+    noon = datetime.fromisoformat(f"{day}T12:00").replace(tzinfo=BERLIN)
+    model.predict({"x": 1}, key="click", at=noon)
+    next_noon = (noon + timedelta(days=1)).replace(tzinfo=BERLIN)  # by the wall clock
+    assert next_noon.timestamp() - noon.timestamp() == 3600 * hours
+    assert model.observe("click", 1, at=next_noon) is (hours <= 24)

@@ -100,7 +100,6 @@ class Tight:
     gain: float = 1.0
 
     def step_size(self, counts: Counts, norm: float) -> float:
-        """The step."""
         eta = self.gain / math.sqrt(0.5 * (counts.arrivals + 2.0 * counts.backlogs))
         return TROUBLE(eta)  # type: ignore[no-any-return]
 
@@ -111,17 +110,14 @@ class Adaptive:
     spread = 0.0
 
     def step_size(self, counts: Counts, norm: float) -> float:
-        """The step."""
         self.spread += 0.5 * norm * norm + 1.0 * counts.waiting * norm
         eta = 1.0 / math.sqrt(self.spread) if self.spread > 0.0 else 0.0
         return TROUBLE(eta)  # type: ignore[no-any-return]
 
     def save(self) -> bytes:
-        """Return the sum."""
         return struct.pack("d", self.spread)
 
     def load(self, saved: bytes) -> None:
-        """Take it back."""
         (self.spread,) = struct.unpack("d", saved)
 
 
@@ -131,12 +127,10 @@ class Proximal:
     domain = BALL
 
     def start(self) -> Array:
-        """Begin at the centre."""
         self.z, self.p, self.n, self.late = np.zeros(DIM), np.zeros(DIM), 0, 0
         return self.z
 
     def update(self, cost: Array, lag: int, open_lags: int) -> Array:
-        """Take a step."""
         self.n, self.late = self.n + 1, self.late + open_lags
         eta = 1.0 / math.sqrt(0.5 * (self.n + 2.0 * self.late))
         if squares(cost) > 0.0:
@@ -147,11 +141,9 @@ class Proximal:
         return np.asarray(TROUBLE(self.z))
 
     def save(self) -> bytes:
-        """Return all numbers."""
         return np.concatenate([self.z, self.p, [self.n, self.late]]).tobytes()
 
     def load(self, saved: bytes) -> None:
-        """Take them back."""
         numbers = np.frombuffer(saved).copy()
         self.z, self.p = numbers[:DIM], numbers[DIM : 2 * DIM]
         self.n, self.late = (int(count) for count in numbers[2 * DIM :])
@@ -168,7 +160,6 @@ def value_of(t: int, x: Array) -> float:
 
 
 def gradient_of(t: int, x: Array) -> Array:
-    """Its gradient."""
     return LOSSES.gradient(t, x)
 
 
@@ -405,7 +396,6 @@ class Slotted:
         self.calls = 0
 
     def step_size(self, counts: Counts, norm: float) -> float:
-        """Count."""
         self.calls += 1
         return 0.1
 
@@ -427,7 +417,6 @@ def test_what_remembers_needs_save_and_load_for_snapshots(rule: Any) -> None:
 
 
 def fail() -> None:
-    """Raise an error."""
     raise RuntimeError("out of order")
 
 
@@ -437,7 +426,6 @@ def interrupt() -> None:
 
 
 def send_signal() -> None:
-    """Let a signal come."""
     signal.raise_signal(signal.SIGINT)
 
 
@@ -468,6 +456,16 @@ def test_an_event_that_fails_has_not_happened(name: str, action: Callable[[], ob
                 step(learner, event, plays)
         assert failures == 1
         assert learner.snapshot() == expected.snapshot()
+
+
+def test_a_cancellation_that_fails_has_not_happened() -> None:
+    learner, _ = live(KINDS["base"].own, EVENTS[:12])
+    before, ticket = learner.snapshot(), min(learner._answerable())
+    TROUBLE.plan(1, fail)
+    with pytest.raises(RuntimeError, match="out of order"):
+        learner.cancel(ticket)
+    assert learner.snapshot() == before
+    learner.cancel(ticket)
 
 
 @pytest.mark.parametrize("action", [fail, interrupt, send_signal], ids=lambda f: f.__name__)
@@ -595,3 +593,17 @@ def test_a_base_starts_in_its_domain(first: list[float], message: str) -> None:
     for spec in (bl.FirstOrder(Lost()), bl.OnePoint(Lost(), 1.0, OWN_RADII), bl.TwoPoint(Lost())):
         with pytest.raises(SpecError, match=message):
             bl.Learner(spec)
+
+
+def test_a_base_without_a_domain_starts_anywhere() -> None:
+    class Far(Proximal):
+        domain: Any = None
+
+        def start(self) -> Any:
+            super().start()
+            return [1.0, 1.0, 1.0]
+
+    learner = bl.Learner(bl.FirstOrder(Far()))
+    again = bl.Learner.restore(learner.snapshot(), bl.FirstOrder(Far()))
+    for each in (learner, again):
+        assert each.predict().x.tolist() == [1.0, 1.0, 1.0]

@@ -47,7 +47,7 @@ CHAPTERS = {
     ),
     "worlds": Chapter(
         "Worlds",
-        "Where choosers and knobs play. See [decisions](../decisions.md) and [knobs](../knobs.md).",
+        "Where choosers play. See [decisions](../decisions.md).",
         modules=("research.worlds",),
     ),
     "store": Chapter(

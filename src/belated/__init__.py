@@ -40,13 +40,12 @@ if TYPE_CHECKING:
     from belated.replays import replay
     from belated.research import delays, losses, rivals, worlds
     from belated.research.game import Game, play, play_many
-    from belated.service.aclient import AsyncClient
-    from belated.service.client import Client
+    from belated.service.client import AsyncClient, Client
     from belated.store import open
     from belated.timeline import Timeline
 
 _LAZY = {
-    "AsyncClient": "service.aclient",
+    "AsyncClient": "service.client",
     "Chooser": "models.chooser",
     "Client": "service.client",
     "Counters": "models.learner.counters",

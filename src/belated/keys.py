@@ -17,3 +17,7 @@ def check_key(key: Any) -> None:
             f"a key is a string, got {key!r}; nothing has changed: use str(id) for an id that is a "
             "number"
         )
+
+
+LOST = -(1 << 63)
+"""The ticket of an unknown key where tickets may be lost; no model hands it out."""

@@ -19,11 +19,15 @@ def plain(value: Any) -> float | str | None:
 
     >>> plain(3), plain(True), plain(Decimal("0.5")), plain(timedelta(minutes=2)), plain("red")
     (3.0, 1.0, 0.5, 120.0, 'red')
+    >>> from enum import Enum
+    >>> Plan = Enum("Plan", {"PRO": "pro"}, type=str)
+    >>> plain(Plan.PRO)
+    'pro'
     >>> plain(float("nan")), plain(date(2026, 3, 1))
     (None, '2026-03-01')
     """
     if isinstance(value, str):
-        return value if type(value) is str else str.__str__(str(value))
+        return value if type(value) is str else str.__str__(value)
     if type(value) in (float, int, bool):
         return float(value) if value == value else None
     if is_missing(value):

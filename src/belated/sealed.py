@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from belated.errors import SnapshotError
 
-FORMAT = 17
+FORMAT = 18
 """Number of the format. It changes with the container or the layout of any array, and only then."""
 
 _MAGIC = b"belated\x00"
@@ -99,6 +99,8 @@ def _bytes_of(blob: Any, secret: Any) -> bytes:
 def _checked(blob: bytes, secret: bytes | None) -> tuple[bytes, bytes]:
     """Return header and arrays of an undamaged blob of this format, sealed with this secret."""
     if len(blob) < _PREFIX.size + _PROOF or not blob.startswith((_MAGIC, _SEALED)):
+        if blob.startswith(b"SQLite format"):
+            raise SnapshotError("restore: this is a store and no snapshot: open it with bl.open")
         raise SnapshotError("restore: not a belated snapshot (or cut off at the very start)")
     _, version, length = _PREFIX.unpack_from(blob)
     if version != FORMAT:

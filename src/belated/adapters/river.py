@@ -138,7 +138,7 @@ class LinearRegressor(_Late, base.Regressor):
         l1: float = 0.0,
         l2: float = 0.0,
         intercept: bool = True,
-        interactions: Iterable[Sequence[str]] | None = None,
+        interactions: Iterable[Sequence[str]] | Literal["auto"] | None = None,
         wait: Wait = "adaptive",
     ) -> None:
         if loss in BINARY:
@@ -186,7 +186,7 @@ class LinearClassifier(_Late, base.Classifier):
         l1: float = 0.0,
         l2: float = 0.0,
         intercept: bool = True,
-        interactions: Iterable[Sequence[str]] | None = None,
+        interactions: Iterable[Sequence[str]] | Literal["auto"] | None = None,
         wait: Wait = "adaptive",
     ) -> None:
         self.bits = bits
@@ -216,9 +216,11 @@ class LinearClassifier(_Late, base.Classifier):
         self._learned(x, float(y), w, key)
 
 
-def _listed(interactions: Iterable[Sequence[str]] | None) -> list[tuple[str, ...]]:
+def _listed(interactions: Any) -> Any:
     """Return a list, since river looks for a class at the start of any tuple it clones."""
-    return [tuple(names) for names in interactions or ()]
+    return (
+        interactions if interactions == "auto" else [tuple(names) for names in interactions or ()]
+    )
 
 
 def _named(x: X) -> Mapping[str, Any]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from belated.audits.counting import Patience, Quantiles, Settling, Tally
 from belated.audits.labels import Outcome, WaitsByLabel
 from belated.audits.promises import Promise
-from belated.audits.result import Audit, Felt
+from belated.audits.result import Audit
 from belated.engine import row_counter
 from belated.errors import LogError, OutOfOrder
 from belated.logs import DateOrder, Log, OnBad, Scan, Unit, scan
@@ -27,9 +27,9 @@ from belated.timeline.sweep import Ties
 from belated.timeline.times import Times, joined_times
 
 if TYPE_CHECKING:
-    from belated.store.as_log import StoredLog
+    from belated.audits.stored_log import StoredLog
 
-__all__ = ["Audit", "Felt", "Outcome", "Patience", "Promise", "Quantiles", "audit"]
+__all__ = ["Audit", "Outcome", "Patience", "Promise", "Quantiles", "audit"]
 
 ROWS = 1 << 17
 """Rows of a log in memory that are counted at once."""
@@ -111,7 +111,7 @@ def audit(
         log.bad,
         waits.outcomes(),
         is_epoch=log.is_epoch,
-        notes=(*log.notes, *([left_out] if left_out else [])),
+        notes=(*log.notes, *filter(None, (left_out, waits.distances.note()))),
         zone=log.tz if isinstance(log, Scan) else log.zone,
         is_told=answered_only,
         deadline=span,
@@ -126,7 +126,7 @@ def stored_in(data: Any) -> StoredLog | None:
     """Return the log of a store, or of its export; None: it is something else."""
     if not is_parquet(data) and "belated.store" not in sys.modules:
         return None  # and nothing need be loaded to see that
-    from belated.store.as_log import stored_log
+    from belated.audits.stored_log import stored_log
 
     return stored_log(data)
 

@@ -3,46 +3,22 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 from belated.audits import audit
-from belated.audits.result import LABELLED, Audit, Felt
+from belated.audits.result import LABELLED, Audit
 from belated.datasets import flights
-from belated.errors import BelatedError, LogError
+from belated.errors import LogError
 from belated.logs.files import is_parquet, is_piped
 from belated.logs.log import SECONDS
 from belated.report.command import is_flights, reading, refuse_reading, report
 
-MOST_REPLAYED = 200_000
-"""Rows of a log of which a quick replay is made."""
-Price = Callable[[argparse.Namespace], tuple[Felt | None, tuple[str, ...]]]
-"""Replays what the arguments name; says what its lateness cost in error, and what is odd there."""
 
-
-def run(arguments: argparse.Namespace, price: Price) -> None:
-    """Audit a log as the arguments say; with labels, also say what lateness cost in error."""
-    report(arguments, lambda given: _priced(given, price))
-
-
-def _priced(arguments: argparse.Namespace, price: Price) -> Audit:
-    kind = kind_of(arguments.log)
-    has_labels = kind in LABELLED
-    if kind is None:
-        has_labels = arguments.target is not None or arguments.silence is not None
-    if not has_labels:
-        _refuse_idle(arguments, kind)
-    found = _found(arguments, kind)
-    is_read_twice = has_labels and not is_piped(arguments.log)
-    if not is_read_twice or found.rounds > MOST_REPLAYED:
-        return found
-    try:
-        felt, odd = price(arguments)
-        return replace(found, felt=felt, notes=(*found.notes, *odd))
-    except BelatedError as error:
-        return replace(found, notes=(*found.notes, f"no cost in error, as {error}"))
+def run(arguments: argparse.Namespace) -> None:
+    """Audit a log as the arguments say."""
+    report(arguments, _found)
 
 
 def kind_of(log: str) -> str | None:
@@ -55,35 +31,22 @@ def kind_of(log: str) -> str | None:
     return None if found is None else found.kind
 
 
-def _refuse_idle(arguments: argparse.Namespace, kind: str | None) -> None:
-    """Refuse what is about labels, where there are none."""
-    names = ("ignore", "known") if kind else ("deadline", "answered_only", "ignore", "known")
-    idle = [f"--{name.replace('_', '-')}" for name in names if getattr(arguments, name)]
-    if not idle:
-        return
-    those = f"audit: {' and '.join(idle)} {'is' if len(idle) == 1 else 'are'}"
-    if kind:
-        raise LogError(
-            f"{those} about the features of labels, and {arguments.log} is the log of a model of "
-            f"kind {kind}, which has none; leave out {' and '.join(idle)}"
-        )
-    raise LogError(f"{those} about labels; give --target, or --silence")
-
-
-def _found(arguments: argparse.Namespace, kind: str | None) -> Audit:
+def _found(arguments: argparse.Namespace) -> Audit:
     """Return the audit of what was named: the flights, or a file."""
     if is_flights(arguments.log):
         if arguments.target is not None or arguments.silence is not None:
             raise LogError("audit: flights has its target already; give no column for it")
         refuse_reading(arguments, "audit")
         return audit(flights(), ties=arguments.ties)
-    if arguments.answered_only and (arguments.silence is not None or arguments.deadline):
+    has_silence = arguments.silence is not None
+    if arguments.answered_only and (has_silence or arguments.deadline):
         raise LogError("audit: --answered-only goes without --silence and --deadline")
-    deadline = arguments.deadline if kind or arguments.silence is not None else None
-    found = _counted(arguments, deadline)
+    if arguments.deadline and not has_silence and kind_of(arguments.log) is None:
+        raise LogError("audit: --deadline says when no answer is one; say which with --silence")
+    found = _counted(arguments, arguments.deadline)
     if found.deadline is None and found.answered and not is_piped(arguments.log):
         found = _with_silence(arguments, found)
-    return replace(found, is_told=arguments.answered_only or arguments.silence is not None)
+    return replace(found, is_told=arguments.answered_only or has_silence)
 
 
 def _with_silence(arguments: argparse.Namespace, found: Audit) -> Audit:

@@ -1,4 +1,4 @@
-"""Whether lateness depends on the label: waits by label, side by side, where labels are few."""
+"""Labels of a log: whether lateness depends on them, where they are few, and outliers."""
 
 from __future__ import annotations
 
@@ -18,6 +18,48 @@ MOST = 10
 """Labels that are shown side by side; with more of them there is nothing to compare."""
 NOTICEABLE = 0.05
 """How far from one half the share of longer waits must be, so that it is worth a warning."""
+FAR = 100.0
+"""A label is an outlier so many times as far from the middle as three quarters of the labels."""
+
+
+@dataclass
+class Distances:
+    """How far numbers are from the median of the first of them.
+
+    >>> distances = Distances()
+    >>> distances.add(np.array([1.0, 2.0, 3.0, 4.0, 5000.0]))
+    >>> distances.note()[:53]
+    'A label is 4,997 away from the median, and three quar'
+    """
+
+    middle: float | None = None
+    spread: Spread = field(default_factory=Spread)
+
+    def add(self, labels: Array) -> None:
+        """Take in labels; words, and what is missing, are passed over."""
+        if labels.dtype.kind not in "fiu":
+            return
+        numbers = labels[np.isfinite(labels)].astype(np.float64)
+        if self.middle is None and len(numbers):
+            self.middle = float(np.median(numbers))
+        if self.middle is not None:
+            away = np.abs(numbers - self.middle)
+            self.spread.add(away, away)
+
+    def note(self) -> str:
+        """Say that there are outliers, and what to do; nothing where there are none.
+
+        Where a quarter of the labels or fewer differ from the median, as with rare sales, those
+        that do are no outliers.
+        """
+        usual, largest = self.spread.quantile(0.75), self.spread.largest
+        if usual <= 0.0 or largest <= FAR * usual:
+            return ""
+        return (
+            f"A label is {largest:,.4g} away from the median, and three quarters of all labels are "
+            f'at most {usual:,.4g} away. If such labels are errors, use loss="absolute" or '
+            'loss="huber": with the squared loss they decide most of what is learned.'
+        )
 
 
 @dataclass
@@ -34,11 +76,15 @@ class WaitsByLabel:
     """The column of labels; None: the target of the log."""
     spreads: dict[str, Spread] = field(default_factory=dict)
     are_many: bool = False
+    distances: Distances = field(default_factory=Distances)
 
     def read(self, log: Log) -> None:
         """Count the rows of a log, or of a block of one."""
         labels = self._labels(log)
-        if labels is None or self.are_many:
+        if labels is None:
+            return
+        self.distances.add(labels)
+        if self.are_many:
             return
         times = log.times
         waits = times.lengths.astype(np.float64)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from os import PathLike
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +11,10 @@ from belated._version import __version__
 from belated.arrays import Ints
 from belated.audits.counting import EXACT, SHARES
 from belated.audits.labels import Outcome
-from belated.audits.result import Audit, Felt
+from belated.audits.result import Audit
 from belated.audits.words import CONSTANTS, HEADS, LABEL_HEADS, by_label, title
 from belated.logs.log import Unit
-from belated.report import Bars, Lines, Page, Section, Series, Table, write_page
+from belated.report import Bars, Lines, Page, Section, Series, Table
 from belated.report.durations import axis, wait_axis
 from belated.report.plain import first_up, plain
 
@@ -23,12 +22,8 @@ POINTS = 300
 """Most points of a curve on the page."""
 
 
-def write(path: str | PathLike[str], audit: Audit, command: str = "") -> None:
-    """Write the page."""
-    write_page(path, _page(audit, command))
-
-
-def _page(audit: Audit, command: str) -> Page:
+def page_of(audit: Audit, command: str) -> Page:
+    """Return what the page says."""
     sections = (
         _waits(audit),
         *_labels(audit),
@@ -37,7 +32,7 @@ def _page(audit: Audit, command: str) -> Page:
         _guarantees(audit),
     )
     others = f"{audit.never:,} never" if audit.deadline is None else audit.settled_by_silence
-    facts = {"belated": __version__, "log": title(audit), "notes": "; ".join(audit.notes)}
+    facts = {"belated": __version__, "notes": "; ".join(audit.notes)}
     facts["left out"] = str(audit.bad) if audit.bad else ""
     return Page(
         f"{Path(audit.name).name}: what lateness costs",
@@ -51,7 +46,7 @@ def _page(audit: Audit, command: str) -> Page:
 
 
 def _numbers(audit: Audit) -> tuple[tuple[str, str], ...]:
-    """Return what to remember: how long, how many, and what it cost, or how sure it is to come."""
+    """Return what to remember: how long, how many, and how sure an answer is to come."""
     if not audit.tally.answered:
         return ()
     what = "answers" if audit.deadline is None else "labels"
@@ -59,18 +54,8 @@ def _numbers(audit: Audit) -> tuple[tuple[str, str], ...]:
     return (
         (audit.lasting(audit.wait.median), f"until half of the {what} are known"),
         (plain(float(f"{audit.open_at_a_time:.3g}")), "answers are out at a time"),
-        (share, "of all predictions were ever answered")
-        if audit.felt is None
-        else _felt(audit.felt),
+        (share, "of all predictions were ever answered"),
     )
-
-
-def _felt(felt: Felt) -> tuple[str, str]:
-    """Return what lateness cost in error, in a few words."""
-    of = f"of the {felt.measure} is due to lateness, in a quick replay"
-    if felt.is_tie and not felt.is_nothing:
-        return "cannot tell", f"what share {of}"
-    return "next to nothing" if felt.is_nothing else f"{100.0 * felt.share:.2g} %", of
 
 
 def _waits(audit: Audit) -> Section:
@@ -215,15 +200,9 @@ def _guarantees(audit: Audit) -> Section:
         Series("without", (), tuple(row[3] for row in rows)),
     )
     says = (
-        f"{audit.theory} "
-        if found[0].bound.vacuous
-        else f"The guarantee of Corollary 5.3 is {plain(audit.factor, 3)} times what it would be "
-        "if all answers came at once; with the tight rate "
-        f"{plain(audit.tight_factor, 3)} times. "
-    )
-    says += (
-        f"All numbers are {CONSTANTS}; where values come back, the dimension is 10. A result says "
-        f"nothing yet where it exceeds {audit.rounds:,}, which no sequence of plays does."
+        f"{audit.theory} All numbers are {CONSTANTS}; where values come back, the dimension is 10. "
+        f"A result says nothing yet where it exceeds {audit.rounds:,}, which no sequence of plays "
+        "does."
     )
     if not audit.more_promises:
         says += (

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
-from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -15,57 +13,24 @@ from belated.audits.counting import Patience, Quantiles, Tally, by_clock, by_rou
 from belated.audits.labels import Outcome, by_label, warning
 from belated.audits.promises import Promise
 from belated.logs.log import SECONDS, BadRows, Unit, as_date
+from belated.report import Page
 from belated.report.durations import humane, iso_moment, moment
-from belated.report.plain import SAME, counted, plain
+from belated.report.finding import Finding
+from belated.report.plain import counted, plain
 from belated.tables import as_html
 
 LABELLED = ("LinearModel", "Intervals")
 """Classes of models whose answers are labels."""
 
 
-@dataclass(frozen=True)
-class Felt:
-    """What lateness cost in error on this log, by a quick replay: a share, and its 95 % interval.
-
-    The share is that by which the mean loss of the default linear model would be less if it were
-    told every label at once.
-    """
-
-    share: float
-    low: float
-    high: float
-    measure: str
-    rounds: int
-    """Predictions that were replayed."""
-
-    @property
-    def is_tie(self) -> bool:
-        """Whether it may be nothing."""
-        return self.low <= 0.0 <= self.high
-
-    @property
-    def is_nothing(self) -> bool:
-        """Whether it is next to nothing, whatever it is."""
-        return self.is_tie and max(-self.low, self.high) <= SAME
-
-    @property
-    def words(self) -> str:
-        """The cost in a few words, and only as much as the interval allows."""
-        ends = " to ".join(f"{round(100.0 * end, 1) + 0.0:.1f}" for end in (self.low, self.high))
-        if self.is_nothing:
-            return f"this cost next to nothing in {self.measure} ({ends} %)"
-        if self.is_tie:
-            return (
-                f"nobody can tell what this cost in {self.measure}, as the log is too short or too "
-                f"uneven ({ends} %)"
-            )
-        if self.share < 0.0:
-            return f"this cost nothing in {self.measure} ({ends} %)"
-        return f"this cost about {100.0 * self.share:.2g} % in {self.measure} ({ends} %)"
+_COUNTS = (
+    *("total_delay", "max_delay", "max_answered_delay"),
+    *("max_unanswered_age", "max_backlog", "max_dual_delay"),
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Audit:
+class Audit(Finding):
     """What lateness does to a log: counts, delays, backlog, and the price of it in guarantees.
 
     Times and waits are in the log's own ``unit``: nanoseconds for datetimes.
@@ -84,8 +49,6 @@ class Audit:
     """What was noticed when the log was read."""
     zone: str | None = None
     """The zone whose clock people go by, where somebody said so."""
-    felt: Felt | None = None
-    """What lateness cost in error, where labels were given and could be replayed."""
     deadline: float | None = None
     """How long an answer counts, in the log's unit, where no answer is one after that."""
     silent: int = 0
@@ -181,7 +144,7 @@ class Audit:
 
     @property
     def experience(self) -> str:
-        """What an engineer notices: how long, how many, and what it cost where that is known."""
+        """What an engineer notices: how long answers take, and how many are out."""
         if not self.tally.answered:
             return "No answer ever came, so there is nothing to wait for."
         if self.tally.total_delay == 0:
@@ -195,9 +158,7 @@ class Audit:
             out += f" ({self.settled_by_silence})"
         elif self.never:
             out += f" ({self.never:,} never came)"
-        if self.felt is None:
-            return f"{waits}, and {out}."
-        return f"{waits}, and {out}; on this log {self.felt.words}."
+        return f"{waits}, and {out}."
 
     @property
     def settled_by_silence(self) -> str:
@@ -307,11 +268,10 @@ class Audit:
 
         return summary(self)
 
-    def page(self, path: str | PathLike[str], *, command: str = "") -> None:
-        """Write the audit as one HTML page (``belated[report]``), with what was typed."""
-        from belated.audits.page import write
+    def _page(self, command: str) -> Page:
+        from belated.audits.page import page_of
 
-        write(path, self, command)
+        return page_of(self, command)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for JSON; waits in seconds where the unit is known."""
@@ -328,12 +288,7 @@ class Audit:
             "notes": list(self.notes),
             "first": iso_moment(self._time(0.0)),
             "last": iso_moment(self._time(self.span)),
-            "total_delay": tally.total_delay,
-            "max_delay": tally.max_delay,
-            "max_answered_delay": tally.max_answered_delay,
-            "max_unanswered_age": tally.max_unanswered_age,
-            "max_backlog": tally.max_backlog,
-            "max_dual_delay": tally.max_dual_delay,
+            **{name: getattr(tally, name) for name in _COUNTS},
             "delay": self.delay.to_dict(),
             "dual_delay": self.dual_delay.to_dict(),
             "wait": self.wait.to_dict(scale),
@@ -343,7 +298,6 @@ class Audit:
             "recommended_wait": patience.limit * scale if patience.pays else None,
             "recommended_wait_in_predictions": self.wait_in_predictions,
             "open_at_a_time": self.open_at_a_time,
-            "felt": None if self.felt is None else asdict(self.felt),
             "given_up": patience.given_up if patience.pays else 0,
             "cost": min(patience.cost, patience.forever),
             "cost_of_waiting": patience.forever,
@@ -354,14 +308,6 @@ class Audit:
             "by_label": by_label(self.outcomes, self.unit),
             "warning": self.warning,
         }
-
-    def to_json(self, indent: int | None = None) -> str:
-        """Return the audit as JSON."""
-        return json.dumps(self.to_dict(), indent=indent)
-
-    def __str__(self) -> str:
-        """Return the summary."""
-        return self.summary()
 
     def __repr__(self) -> str:
         """Return the verdict and what it is about."""

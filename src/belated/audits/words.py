@@ -6,7 +6,7 @@ import textwrap
 from typing import TYPE_CHECKING
 
 from belated.report.durations import humane
-from belated.report.plain import WIDTH, counted, plain
+from belated.report.plain import WIDTH, counted, plain, remarks
 from belated.tables import aligned
 
 if TYPE_CHECKING:
@@ -30,11 +30,7 @@ def summary(audit: Audit) -> str:
         lines += ["", *aligned([LABEL_HEADS, *by_label(audit.outcomes, audit.unit)])]
     lines += ["", *aligned([HEADS, *guarantees(audit)])]
     lines += [f"({CONSTANTS})"]
-    if audit.notes:
-        lines += ["", *(f"note: {note}" for note in audit.notes)]
-    if audit.bad:
-        lines += ["", f"left out: {audit.bad}"]
-    return "\n".join(lines)
+    return "\n".join([*lines, *remarks(audit.notes, audit.bad)])
 
 
 def _paragraph(text: str) -> list[str]:

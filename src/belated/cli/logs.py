@@ -40,13 +40,8 @@ def add_audit(commands: Commands) -> None:
     add_log(parser)
     columns = parser.add_argument_group("columns, guessed when there is no doubt")
     add_times(columns)
-    target = (
-        "the labels: say what lateness cost in error, by a quick replay, and with ten or fewer of "
-        "them whether lateness depends on the label"
-    )
+    target = "the labels: with ten or fewer of them, say whether lateness depends on the label"
     add_options(columns, ("target", target, {}))
-    add_options(columns, ("ignore", "with --target or --silence: these are no features", MANY))
-    add_known(columns, "the prediction is made")
     add_reading(columns)
     add_silence(parser)
     ties = ["observe-first", "predict-first"]
@@ -58,9 +53,8 @@ def add_audit(commands: Commands) -> None:
 
 def _audit(arguments: argparse.Namespace) -> None:
     from belated.audits.command import run
-    from belated.replays.command import price
 
-    run(arguments, price)
+    run(arguments)
 
 
 def add_replay(commands: Commands) -> None:
@@ -93,23 +87,27 @@ def add_replay(commands: Commands) -> None:
     add_reading(columns)
     _add_labels(parser.add_argument_group("the target and its loss"))
     add_silence(parser)
-    count = {"metavar": "N", "type": whole(0)}
     file = {"metavar": "FILE", "type": Path}
-    wait = "predictions that the fixed wait waits for a label (default: the median delay)"
+    window = (
+        "how long the fixed window holds labels back, such as 7d (default: the best of several)"
+    )
     others = "also replay through vw, river, or vw,river, where they are installed"
     refit = (
-        "also models of scikit-learn that are fitted so often, on what is known by then (default: "
-        "none)"
+        "also models of scikit-learn that are fitted anew after so much time, such as 1d, on what "
+        "is known by then (default: none)"
     )
+    length = {"metavar": "LENGTH"}
     save = "keep the model as it is where the log ends, to go on live with LinearModel.load"
     add_options(
         parser,
-        ("wait", wait, count),
+        ("window", window, length),
         ("with", others, {"metavar": "NAMES", "dest": "others", "default": ""}),
-        ("refit", refit, {**count, "default": 0}),
+        ("refit", refit, length),
         ("predictions", "keep every prediction of every method, as .csv or .parquet", file),
         ("save", save, file),
     )
+    pairs = "auto: let the model find pairs of features (default: none)"
+    parser.add_argument("--interactions", choices=["auto"], help=pairs)
     parser.add_argument("--quick", action="store_true", help="only the first 5,000 predictions")
     add_output(parser, "belated-replay.html")
     parser.set_defaults(run=_replay)

@@ -43,6 +43,12 @@ def add_serve(commands: Commands) -> None:
         default=[],
         help="address or network of a proxy whose X-Forwarded-For is trusted; repeatable",
     )
+    parser.add_argument(
+        "--parser",
+        choices=("h11", "httptools"),
+        default="h11",
+        help="what parses requests (h11); httptools is faster, for servers behind a proxy",
+    )
     parser.add_argument("--tokens", metavar="FILE", help="hashed tokens and what they may do")
     parser.add_argument(
         "--add-token",
@@ -80,6 +86,7 @@ def _serve(arguments: argparse.Namespace) -> None:
             tokens=arguments.tokens,
             advertise=arguments.advertise,
             proxies=tuple(arguments.proxy),
+            parser=arguments.parser,
             new_token=arguments.new_token or arguments.demo,
             log=arguments.log,
             limits=limits,

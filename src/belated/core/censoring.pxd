@@ -3,11 +3,15 @@ from libc.math cimport fabs
 
 from belated.core.component cimport Component
 from belated.core.label_losses cimport LabelStatistics
-from belated.core.numerics cimport exp, floats_at, ln
+from belated.core.numerics cimport exp, floats_at, ln, part, ticket_uniform
 from belated.core.tickets cimport Tickets
 
+cdef enum:
+    QUANTILES = 16
+
 cdef Py_ssize_t BUCKETS
-cdef long long FEWEST_UPDATES
+cdef long long PASSES
+cdef double PARTS_OF_DEADLINE
 
 cdef Py_ssize_t bucket_of(long long age) noexcept nogil
 cdef long long edge_of(Py_ssize_t bucket) noexcept nogil
@@ -24,12 +28,28 @@ cdef class Expiry(Component):
     cdef void review(self, long long rounds) noexcept nogil
 
 @cython.final
-cdef class PendingPositives(Component):
-    cdef public long long next_update
-    cdef readonly object corrections
-    cdef cython.p_double corrected
-    cdef void record(self, long long age, bint is_taken_back) noexcept nogil
-    cdef double update(self, long long rounds, long long open) noexcept nogil
+cdef class Delays(Component):
+    cdef public double latest, gap
+    cdef public long long newest, next_update
+    cdef readonly object came, limits, passed, cells
+    cdef object work
+    cdef readonly double total
+    cdef cython.p_double count, block, cell, density, fresh, reached, limit, likelihood, ripe
+    cdef void count_asked(self, double moment) noexcept nogil
+    cdef void count_reached(self, double moment, double tickets, bint by_time) noexcept nogil
+    cdef double middle(self, Py_ssize_t j, double moment) noexcept nogil
+    cdef void begin_pass(self, double tickets) noexcept nogil
+    cdef bint record(self, double asked, double moment, bint is_first) noexcept nogil
+    cdef double overlap(self, Py_ssize_t j, long long least, long long age) noexcept nogil
+    cdef void end_passes(self) noexcept nogil
+    cdef double exposure(self, double moment, double tickets) noexcept nogil
+    cdef double mature(self, long long k, double m, double oldest) noexcept nogil
+    cdef void update(self, double moment, long long tickets, bint by_time) noexcept nogil
+    cdef double share(self, Py_ssize_t level, double exposure) noexcept nogil
+    cdef void hear(self, double moment, long long tickets, bint by_time) noexcept nogil
+    cdef bint is_overdue(self, double moment) noexcept nogil
+    cdef long long next(self, Py_ssize_t level) noexcept nogil
+    cdef void advance(self, Py_ssize_t level) noexcept nogil
 
 @cython.final
 cdef class Censoring(Component):

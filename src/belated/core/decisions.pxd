@@ -2,15 +2,13 @@ cimport cython
 from libc.math cimport fabs, isnan, sqrt
 
 from belated.core.component cimport Component
-from belated.core.experts cimport HUGE_VALUE
+from belated.core.experts cimport HUGE_VALUE, combine_coordinates
 from belated.core.hashing cimport Hasher
 from belated.core.linear cimport Linear, LinearModel
 from belated.core.label_losses cimport EXPERTS
 from belated.core.numerics cimport floats_at, ints_at, part, philox
 from belated.core.online cimport Online
 from belated.core.tickets cimport BAD, CLOSED, TOO_LARGE, USED, Keys
-
-cdef long long combine_coordinates(unsigned long long first, unsigned long long second, unsigned long long salt, unsigned long long mask) noexcept nogil
 
 cdef class Offer:
     cdef readonly Py_ssize_t count

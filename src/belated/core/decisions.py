@@ -44,7 +44,7 @@ if not cython.compiled:
     from math import fabs, isnan, sqrt
 
     from belated.core.component import Component
-    from belated.core.experts import HUGE_VALUE
+    from belated.core.experts import HUGE_VALUE, combine_coordinates
     from belated.core.label_losses import EXPERTS
     from belated.core.linear import Linear
     from belated.core.numerics import floats_at, ints_at, part, philox
@@ -210,21 +210,6 @@ class Greedy(Rule):
 
 OF_ACTION = cython.declare(cython.ulonglong, 1)
 OF_PRODUCT = cython.declare(cython.ulonglong, 2)
-WORD = cython.declare(cython.ulonglong, 0xFFFFFFFF)
-FIRST = cython.declare(cython.ulonglong, 0x45D9F3B3)
-SECOND = cython.declare(cython.ulonglong, 0x2C1B3C6D)
-THIRD = cython.declare(cython.ulonglong, 0x297A2D39)
-
-
-def combine_coordinates(first, second, salt, mask):
-    """Return the coordinate of a pair: a product for each part, then xor-shift and product twice.
-
-    Coordinates are below 2^30, so no product reaches 2^64.
-    """
-    z: cython.ulonglong = (first * FIRST + second * SECOND + salt * THIRD) & WORD
-    z = ((z ^ (z >> 15)) * SECOND) & WORD
-    z = ((z ^ (z >> 12)) * THIRD) & WORD
-    return (z ^ (z >> 15)) & mask
 
 
 def names_of(given):
@@ -277,7 +262,7 @@ class Encoder:
         self.mask = (1 << bits) - 1
         self.of_context, self.of_actions = Hasher(bits, (), None), Hasher(bits, (), None)
         self.wanted = None if isinstance(crossing, str) else frozenset(crossing)
-        self.crosses_all = crossing == "all"
+        self.crosses_all = crossing in ("all", "auto")
         self.menus, self.heads = {}, {}
         self.names, self.name_heads = (), None
         self.given = self.room = self.flag_room = 0
@@ -450,6 +435,12 @@ class Scorer:
     def score(self, menu: Menu, offer: Offer):
         """Write the predicted rewards of actions whose numbers can be used."""
         encoder, linear, count = self.encoder, self.linear, menu.count
+        if linear.pairs is not None:
+            for a in range(count):
+                length = encoder.write_row(menu, a)
+                linear.peek(encoder.indices, encoder.values, length)
+                offer.scores[a] = linear.value
+            return 0
         if count > self.room:
             self.arrays = np.zeros((2 + EXPERTS, 2 * count))
             self.values, self.x = floats_at(self.arrays[0]), floats_at(self.arrays[1])
@@ -1046,8 +1037,8 @@ class Chooser(Online):
 
     def _answer_so_far(self, number):
         choice = self._found(number, "add")
-        if choice.row is not None:
-            return 0.0
+        if choice.row is not None or not self._linear.is_open(choice.model_ticket):
+            return 0.0  # refused when it is learned
         if isnan(choice.reward) and self._linear.has_silence:
             return self._linear.silence
         return choice.reward

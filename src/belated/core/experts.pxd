@@ -3,7 +3,7 @@ from libc.math cimport INFINITY, fabs, sqrt, sqrtf
 
 from belated.core.component cimport Component
 from belated.core.label_losses cimport EXPERTS, LabelLoss, LabelStatistics
-from belated.core.numerics cimport floats_at, grown, part
+from belated.core.numerics cimport floats_at, grown, ints_at, ints_from, part
 
 cdef extern from *:
     """
@@ -60,6 +60,11 @@ cdef enum:
     AVERAGE = 5
     ROW_FLOATS = 9
     AHEAD = 128
+    WEIGHTS = 3
+    PLACES = 128
+    NUMBERS = 8128
+    PRODUCTS = 48
+    BIN_PAIRS = 16
 
 cdef double HUGE_VALUE, LARGEST
 
@@ -71,25 +76,27 @@ cdef void update_coin(Coordinate* cell, double z, double l1, double l2, double u
 cdef double standardise(Coordinate* cell, double value) noexcept nogil
 cdef void change_open(Coordinate* cell, long long sign, double x) noexcept nogil
 cdef void shrink(Coordinate* cell, double* rates, double* slopes, double l1, double l2) noexcept nogil
+cdef double shrunk(double w, double l1, double l2) noexcept nogil
 cdef void average(Coordinate* cell) noexcept nogil
 cdef void reset(Coordinate* cell) noexcept nogil
 
 @cython.final
 cdef class Mixture(Component):
     cdef public object shares, regrets, squares
-    cdef cython.p_double share, regret, square
+    cdef object first_array
+    cdef cython.p_double share, regret, square, first
     cdef public double largest
     cdef public long long charged_from
     cdef void mix(self, Row* row, double floor, double ceiling) noexcept nogil
-    cdef void charge(self, Row* row, double g) noexcept nogil
-    cdef void reset_losses(self, long long ticket) noexcept nogil
+    cdef void charge(self, Row* row, long long ticket, double g) noexcept nogil
+    cdef void restart(self, long long ticket) noexcept nogil
 
 @cython.final
 cdef class Experts(Component):
     cdef readonly LabelLoss loss
     cdef readonly LabelStatistics labels
     cdef readonly Mixture mixture
-    cdef readonly long long coordinates, tail, live
+    cdef readonly long long coordinates, size, tail, live
     cdef readonly bint has_intercept
     cdef readonly double l1, l2
     cdef readonly object table, record
@@ -99,7 +106,7 @@ cdef class Experts(Component):
     cdef Coordinate* cells
     cdef Coordinate* saved_cells
     cdef Entry* entries
-    cdef Entry* saved_at
+    cdef cython.p_longlong saved_at
     cdef cython.p_double rates
     cdef Row* peeked
 
@@ -123,10 +130,9 @@ cdef class Experts(Component):
     cdef double blend_sums(self, double* sums) noexcept nogil
 
     # Labels
-    cdef void check_first_labels(self, double y, long long ticket) noexcept nogil
-    cdef void charge(self, Row* row, long long ticket, double y, double weight) noexcept nogil
-    cdef void recharge(self, Row* row, long long ticket, double old, double new) noexcept nogil
+    cdef bint check_first_labels(self, double y, long long ticket) noexcept nogil
     cdef void learn(self, Row* row, double y, double weight, double old, bint replaces) noexcept nogil
+    cdef double step_at(self, double p, double y, double g, double old, bint replaces, double scale, double q) noexcept nogil
     cdef double slope_after(self, double p, double y, double g, double q) noexcept nogil
     cdef void add_energies(self, Row* row, double* pulls, double weight, double* q) noexcept nogil
     cdef void bet(self, Row* row, double pull, double l1, double l2) noexcept nogil
@@ -141,3 +147,39 @@ cdef class Experts(Component):
     cdef void restore_cells(self, Py_ssize_t mark) noexcept nogil
     cdef void roll_back(self) noexcept nogil
     cdef void drop_saved(self) noexcept nogil
+
+cdef void average_pair(Coordinate* cell, bint is_narrow) noexcept nogil
+cdef long long combine_coordinates(unsigned long long first, unsigned long long second, unsigned long long salt, unsigned long long mask) noexcept nogil
+cdef long long bin_of(double x) noexcept nogil
+
+@cython.final
+cdef class PairExperts(Component):
+    cdef Experts experts
+    cdef LabelLoss loss
+    cdef LabelStatistics labels
+    cdef readonly Mixture mixture
+    cdef long long offset, count, length, narrow, places
+    cdef public long long heard, epoch
+    cdef public double energy
+    cdef unsigned long long mask
+    cdef readonly object sums, scores, chosen
+    cdef object pairs, row_floats, row_ints
+    cdef Py_ssize_t room
+    cdef cython.p_double sum, score_of, signed, value, rate
+    cdef cython.p_longlong pair, every, first, second, index, source
+    cdef Row* peeked
+
+    cdef int reserve(self, Py_ssize_t count) except -1 with gil
+    cdef void write(self, Row* row) noexcept nogil
+    cdef void write_pairs(self, long long* numbers, Py_ssize_t size, long long low, long long high) noexcept nogil
+    cdef void record_slope(self, double g) noexcept nogil
+    cdef void review(self, long long count) noexcept nogil
+
+    # ``row`` is that of ``Experts``, ``own`` has what was issued here
+    cdef double predict(self, Row* own, double p, Row* row) noexcept nogil
+    cdef void score(self, double* out) noexcept nogil
+    cdef void learn(self, Row* own, Row* row, double y, double weight, double old, bint replaces) noexcept nogil
+    cdef void add_energies(self, double pull, double weight, double* q) noexcept nogil
+    cdef void shrink(self, double scale) noexcept nogil
+    cdef void restart(self, long long ticket) noexcept nogil
+    cdef int save(self, Row* row) except -1

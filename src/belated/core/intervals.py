@@ -68,6 +68,65 @@ def limit_of(size: cython.int):
     return INFINITY if size == SIZES - 1 else ldexp(((size & 3) + 5) / 8.0, (size >> 2) - 180)
 
 
+class OrderedSum(Component):
+    """A sum whose last bits do not depend on the order of answers between two predictions.
+
+    What is added for a ticket waits in ``terms`` until ``close``, and is summed in ticket order.
+    ``before`` is the sum of all earlier terms.
+    """
+
+    FIELDS = {"before": NOT_NEGATIVE}
+    COLUMNS = {"tickets": np.int64, "numbers": np.float64}
+
+    def __init__(self):
+        self.before, self.terms = 0.0, {}
+        self.sum, self.summed = 0.0, 0  # of the first so many terms
+
+    def add(self, ticket, number):
+        """Add a number for a ticket, which adds at most one."""
+        self.terms[ticket] = number
+        return 0
+
+    def total(self):
+        """Return the sum so far."""
+        if self.summed != len(self.terms):
+            total: cython.double = self.before
+            for ticket in sorted(self.terms):
+                total += self.terms[ticket]
+            self.sum, self.summed = total, len(self.terms)
+        return self.sum
+
+    def close(self):
+        """Sum up before a prediction."""
+        if self.terms:
+            self.before = self.total()
+            self.terms, self.summed = {}, 0
+        return 0
+
+    def state(self):
+        return {**Component.state(self), **columns_of(self.COLUMNS, sorted(self.terms.items()))}
+
+    def restore(self, state):
+        Component.restore(self, state)
+        tickets, numbers = (state[name].tolist() for name in self.COLUMNS)
+        self.terms, self.summed, self.sum = dict(zip(tickets, numbers, strict=True)), 0, self.before
+
+    def check(self, state):
+        rest = dict(state)
+        tickets, numbers = take_columns(rest, self.COLUMNS)
+        Component.check(self, rest)
+        demand((np.diff(tickets) > 0).all() and (tickets >= 0).all(), "tickets of a sum")
+        demand(((numbers >= 0.0) & (numbers <= LARGE_VECTOR)).all(), "terms of a sum")
+
+
+def sum_of(state, name):
+    """Return a sum that a state holds."""
+    total = state[f"{name}.before"]
+    for number in state[f"{name}.numbers"].tolist():
+        total += number
+    return total
+
+
 class Threshold(Component):
     """Issues thresholds q of which a share alpha is exceeded by the scores, whatever comes.
 
@@ -91,11 +150,11 @@ class Threshold(Component):
     >>> threshold = Threshold(0.5)
     >>> threshold.issue(7.0)  # nothing has come yet, so that nothing is known
     inf
-    >>> threshold.learn(float("inf"), 3.2, 1, False)
+    >>> threshold.learn(0, float("inf"), 3.2, 1, False)
     0
     >>> threshold.issue(7.0), threshold.owed
     (3.2, 0.0)
-    >>> threshold.learn(3.2, 4.0, 1, True)
+    >>> threshold.learn(1, 3.2, 4.0, 1, True)
     0
     >>> round(threshold.issue(7.0), 3), threshold.owed
     (4.055, 0.5)
@@ -103,18 +162,19 @@ class Threshold(Component):
 
     FIELDS = {
         **dict.fromkeys(("arrived", "missed", "unbounded", "most_open"), COUNT),
-        **dict.fromkeys(("total", "largest", "top"), NOT_NEGATIVE),
+        **dict.fromkeys(("largest", "top"), NOT_NEGATIVE),
         "floors": Allowed(0.0, float("inf")),
         "sizes": COUNT,
     }
+    PARTS = ("scores",)
 
     def __init__(self, alpha):
         self.alpha = alpha
         self.arrived = self.missed = self.unbounded = 0
-        self.total = self.largest = 0.0  # the sum of all scores, and the largest
+        self.scores, self.largest = OrderedSum(), 0.0  # the sum of all scores, and the largest
         self.top = 0.0  # the largest forecast that was issued with a threshold
         self.most_open = 0  # w
-        # Block j: the least step while n is from 2^j to 2^(j+1) - 1.
+        # Block j: the least step of an issued threshold while n was from 2^j to 2^(j+1) - 1.
         self.floors = np.full(BLOCKS, np.inf)
         self.floor = floats_at(self.floors)
         # How many positive scores, of those that are counted, were of a size.
@@ -139,7 +199,7 @@ class Threshold(Component):
     def step_size(self):
         """Return eta, after the first score."""
         heard = self.arrived + self.unbounded
-        return 2.0 * self.total / (heard * (PACE + self.most_open))
+        return 2.0 * self.scores.total() / (heard * (PACE + self.most_open))
 
     def peek(self, forecast):
         """Return what ``issue`` would, without any change."""
@@ -156,11 +216,17 @@ class Threshold(Component):
 
     def issue(self, forecast):
         """Return the threshold for one more ticket; below 0 it is a miss in any case."""
+        self.scores.close()
         if self.arrived + self.unbounded > 0:
             self.top = max(self.top, self.clipped(forecast))
+        if self.arrived > 0:  # the theorem does not count steps before the first arrival
+            block: cython.int = 0
+            while self.arrived >> (block + 1) > 0:
+                block += 1
+            self.floor[block] = min(self.floor[block], self.step_size())
         return self.peek(forecast)
 
-    def learn(self, issued, score, waiting, is_missed):
+    def learn(self, ticket, issued, score, waiting, is_missed):
         """Take in a score, and whether it was a miss by the threshold issued with its ticket.
 
         A score below its threshold is none, and a threshold below 0 is one in any case. ``waiting``
@@ -173,14 +239,9 @@ class Threshold(Component):
             self.missed += is_missed
             if score > 0.0:
                 self.of_size[size_of(score)] += 1
-        self.total += score
+        self.scores.add(ticket, score)
         self.largest = max(self.largest, score)
         self.most_open = max(self.most_open, waiting)
-        if self.arrived > 0:  # steps before the first arrival are none of the theorem's
-            block: cython.int = 0
-            while self.arrived >> (block + 1) > 0:
-                block += 1
-            self.floor[block] = min(self.floor[block], self.step_size())
         return 0
 
     def limits(self):
@@ -221,16 +282,18 @@ class Threshold(Component):
 
     def verify(self, state):
         heard, sizes = state["arrived"] + state["unbounded"], state["sizes"]
-        has_scores, has_sizes = state["total"] > 0.0, bool(sizes.any())
+        total, has_sizes = sum_of(state, "scores"), bool(sizes.any())
+        has_scores = total > 0.0
         demand(state["missed"] <= state["arrived"], "misses")
         demand((state["most_open"] > 0) == (heard > 0), "open tickets")
         demand(sizes.sum() <= state["arrived"], "sizes of scores")
         demand(has_sizes <= has_scores == (state["largest"] > 0.0), "scores")
         demand(state["unbounded"] > 0 or has_sizes == has_scores, "scores")
-        demand(state["top"] <= state["largest"] <= state["total"], "scores")
+        demand(state["top"] <= state["largest"] <= total, "scores")
         used = state["arrived"].bit_length()
-        demand((state["floors"][:used] <= LARGE_VECTOR).all(), "steps")
-        demand((state["floors"][used:] == np.inf).all(), "steps")
+        steps = state["floors"]
+        demand(((steps <= LARGE_VECTOR) | (steps == np.inf)).all(), "steps")
+        demand((steps[used:] == np.inf).all(), "steps")
 
 
 class Issued:
@@ -249,11 +312,8 @@ class Coverage(Component):
     deadline. ``least`` is the least label that there is.
     """
 
-    FIELDS = {
-        **dict.fromkeys(("rounds", "late", "tidy_at"), COUNT),
-        "widths": NOT_NEGATIVE,
-    }
-    PARTS = ("threshold",)
+    FIELDS = dict.fromkeys(("rounds", "late", "tidy_at"), COUNT)
+    PARTS = ("threshold", "widths")
     COLUMNS = {
         **dict.fromkeys(("tickets", "score_tickets"), np.int64),
         **dict.fromkeys(("values", "thresholds"), np.float64),
@@ -263,7 +323,7 @@ class Coverage(Component):
         self.threshold, self.least = Threshold(alpha), least
         self.issued, self.tidy_at = {}, FEW
         self.rounds = self.late = 0
-        self.widths = 0.0
+        self.widths = OrderedSum()
 
     def low(self, value, threshold):
         """Return the lower end of an interval; below the least of all labels there is none."""
@@ -277,15 +337,15 @@ class Coverage(Component):
         """Return both ends."""
         return self.low(value, threshold), self.high(value, threshold)
 
-    def judge(self, issued, label, is_late):
+    def judge(self, ticket, issued, label, is_late):
         """Judge a label by the interval that was issued, whose ticket is still there."""
         threshold, score = issued.threshold, fabs(label - issued.value)
         low, high = self.low(issued.value, threshold), self.high(issued.value, threshold)
         is_missed: cython.bint = threshold < 0.0 or not low <= label <= high
         self.late += is_late
         if threshold < INFINITY:  # else it says nothing
-            self.widths += 0.5 * (high - low)
-        return self.threshold.learn(threshold, score, len(self.issued), is_missed)
+            self.widths.add(ticket, 0.5 * (high - low))
+        return self.threshold.learn(ticket, threshold, score, len(self.issued), is_missed)
 
     def state(self):
         """Return counters, and the table of tickets in their order."""
@@ -311,6 +371,8 @@ class Coverage(Component):
         rounds, heard = state["rounds"], state["threshold.arrived"] + state["threshold.unbounded"]
         demand(heard + tickets.size <= rounds and state["late"] <= heard, "counts")
         demand(state["threshold.most_open"] <= rounds, "open tickets")
+        for name in ("threshold.scores.tickets", "widths.tickets"):
+            demand((state[name] < rounds).all(), "tickets of a sum")
         demand(state["tidy_at"] >= FEW and tickets.size <= state["tidy_at"], "tickets")
 
 
@@ -402,6 +464,7 @@ class Intervals(Online):
         if ticket < 0:
             raise model._refused_row(row, count, who)
         score_ticket = scores._linear.predict(model._indices, model._values, count, NAN, NAN)
+        coverage.widths.close()
         value, threshold = model._linear.value, coverage.threshold.issue(scores._linear.value)
         coverage.issued[ticket] = Issued(score_ticket, value, threshold)
         coverage.rounds += 1
@@ -456,7 +519,7 @@ class Intervals(Online):
             return 0
         score = min(fabs(y - issued.value), HUGE_LABEL)
         self._score_model._linear.observe(issued.score_ticket, score, 1.0, NAN, True)
-        coverage.judge(issued, y, self._model._linear.is_late)
+        coverage.judge(number, issued, y, self._model._linear.is_late)
         del coverage.issued[number]
         return 0
 
@@ -511,8 +574,7 @@ class Intervals(Online):
             number, y = heard.tickets[i], labels[i]
             used[i] = model._linear.observe(number, y, factors[i], now, True) == USED
             self._judge(number, y)
-        for name in heard.names or ():
-            self._keys.remove(name)
+        self._drop_keys(heard.names or ())
         return used
 
     def _replayed(self, given, keys, progress):

@@ -2,12 +2,13 @@ cimport cython
 from libc.math cimport INFINITY, NAN, fabs, floor, sqrt
 
 from belated.core.component cimport Component
+from belated.core.linear cimport Heap
 from belated.core.numerics cimport LAST, copy, floats_at, ints_at, ln, new_floats, part
 from belated.core.cost_models cimport GRID, Basis, CostModels, Sampler
 from belated.core.online cimport Guard, Online
 from belated.core.tickets cimport BAD, CLOSED, DROPPED, OUT_OF_ORDER, USED, Keys, Tickets
 
-cdef int KNOWN, COST, LEARNED, PLACE_AT, TICKET, REPLACES, FINAL, WAITING_PLACE_AT
+cdef int KNOWN, COST, LEARNED, PLACE_AT, TICKET, REPLACES, BEFORE, FINAL, ARM, ANSWER_PLACE_AT
 cdef int LEARNER, START, EXCLUDED
 cdef int LEARNING, PAUSED, REVERTED
 
@@ -20,9 +21,16 @@ cdef class Answers(Component):
     cdef public long long waiting, equal
     cdef public double anchor, unit
     cdef readonly object rows
+    cdef readonly Heap heap
+    cdef readonly object new_rows
+    cdef readonly long long count, room
     cdef object work
-    cdef cython.p_double row, costs, distances
-    cdef void enqueue(self, long long entry, bint is_new, bint is_final) noexcept nogil
+    cdef cython.p_double row, costs, distances, new
+    cdef int reserve(self, long long room) except -1 with gil
+    cdef void append(self, long long entry, double cost, int arm, bint is_new, bint is_final) noexcept nogil
+    cdef void sort_new(self) noexcept nogil
+    cdef double* first_new(self) noexcept nogil
+    cdef void enqueue(self, double* new) noexcept nogil
     cdef void learn_first(self) noexcept nogil
     cdef Py_ssize_t count_ready(self) noexcept nogil
 
@@ -65,6 +73,8 @@ cdef class Tuner(Component):
     cdef cython.p_double context, out
     cdef long long predict(self, double* z, double at, long long kind, double* x) except -100 nogil
     cdef void play(self) noexcept nogil
+    cdef void commit(self) noexcept nogil
+    cdef void compare(self, long long number, int arm, double cost) noexcept nogil
     cdef long long correct_place(self, long long ticket, double* place, bint by_coin) noexcept nogil
     cdef long long observe(self, long long ticket, double cost, double at, bint is_final) noexcept nogil
     cdef double cost_so_far(self, long long ticket) noexcept nogil

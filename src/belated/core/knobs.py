@@ -29,6 +29,7 @@ if not cython.compiled:
 
     from belated.core.component import Component
     from belated.core.cost_models import GRID, Basis, CostModels, Sampler
+    from belated.core.linear import Heap
     from belated.core.numerics import LAST, copy, floats_at, ints_at, ln, new_floats, part
     from belated.core.online import Guard, Online
     from belated.core.tickets import (
@@ -46,8 +47,7 @@ if TYPE_CHECKING:
     from belated.keys import Key
 
     Ticket = int | Key
-    Cost = float  # under another name it is no type of C
-    Number = int
+    Number = int  # under another name it is no type of C
     Context = Mapping[str, Any]
     Setting = dict[str, Any]
 
@@ -59,10 +59,10 @@ MOST_VALUE = cython.declare(cython.double, 1e9)  # keeps squares finite
 COSTS, FLAG = Range(-2.0 * HUGE_COST, 2.0 * HUGE_COST), Range(0, 1, int)
 
 # Records of tickets: whether a cost is known, the newest one, and the value learned of it. Rows of
-# answers that wait: ticket, cost, whether an earlier cost was learned, whether this one is final.
-# In both, the place follows, and then the context.
+# answers: ticket, cost, whether an earlier cost was learned, as which value, whether this one is
+# final, the arm. In both, the place follows, and then the context.
 KNOWN, COST, LEARNED, PLACE_AT = 0, 1, 2, 3
-TICKET, REPLACES, FINAL, WAITING_PLACE_AT = 0, 2, 3, 4
+TICKET, REPLACES, BEFORE, FINAL, ARM, ANSWER_PLACE_AT = 0, 2, 3, 4, 5, 6
 
 
 def order_statistic(values, n, rank):
@@ -78,7 +78,10 @@ def order_statistic(values, n, rank):
 
 
 class Answers(Component):
-    """The queue of answers before the models: they wait until there is a unit of costs.
+    """The answers before the models learn them.
+
+    Answers between two predictions are a set: ``new`` has a row for each of their tickets, until
+    ``Tuner.commit`` takes these in the order of tickets. Then they wait for a unit of costs.
 
     A cost is learned as y = (cost - anchor) / unit. The first answers give the anchor, their
     median, and the unit, their root mean square distance from it (0 before), without distances
@@ -95,41 +98,102 @@ class Answers(Component):
     def __init__(self, tickets, models):
         self.tickets, self.models, self.k = tickets, models, models.k
         self.place_size = models.k + models.basis.c  # numbers of a place and its context
-        self.capacity, self.width = 6 + models.k, WAITING_PLACE_AT + self.place_size
+        self.capacity, self.width = 6 + models.k, ANSWER_PLACE_AT + self.place_size
         self.waiting = self.equal = 0
         self.anchor = self.unit = 0.0
         self.rows, self.work = np.zeros((self.capacity, self.width)), np.zeros((2, self.capacity))
-        self.row = floats_at(self.rows)
+        self.row, self.heap = floats_at(self.rows), Heap()
+        self.count, self.new_rows = 0, np.zeros((0, self.width))
+        self.reserve(self.heap.room)
         self.costs, self.distances = floats_at(self.work[0]), floats_at(self.work[1])
 
     def verify(self, state):
         waiting, unit, rows = state["waiting"], state["unit"], state["rows"]
         demand(unit == 0.0 or (unit >= LEAST_UNIT and waiting == 0), "the unit")
-        tickets, flags = rows[:, TICKET], rows[:, [REPLACES, FINAL]]
-        fits = waiting <= self.capacity and ((tickets >= 0.0) & (tickets % 1.0 == 0.0)).all()
-        fits = fits and np.isin(flags, (0.0, 1.0)).all() and (rows[waiting:] == 0.0).all()
-        demand(fits and (np.abs(rows[:, WAITING_PLACE_AT:]) <= 1.0).all(), "costs that wait")
+        demand(waiting <= self.capacity and (rows[waiting:] == 0.0).all(), "costs that wait")
+        self.verify_rows(rows)
 
-    def enqueue(self, entry, is_new, is_final):
-        """Append the cost of a ticket or replace its earlier one, and learn what is ready."""
-        record, number, at = self.tickets.record(entry), self.tickets.number[entry], 0
-        while at < self.waiting and self.row[at * self.width + TICKET] != number:
+    def verify_rows(self, rows):
+        """Demand that rows can be those of answers."""
+        tickets, flags = rows[:, TICKET], rows[:, [REPLACES, FINAL]]
+        fits = ((tickets >= 0.0) & (tickets % 1.0 == 0.0)).all() and np.isin(
+            flags, (0.0, 1.0)
+        ).all()
+        fits = fits and (np.abs(rows[:, COST]) <= 2.0 * HUGE_COST).all()
+        fits = fits and (np.abs(rows[:, BEFORE]) <= NUMBERS.most * rows[:, REPLACES]).all()
+        fits = fits and np.isin(rows[:, ARM], (LEARNER, START, EXCLUDED)).all()
+        demand(fits and (np.abs(rows[:, ANSWER_PLACE_AT:]) <= 1.0).all(), "costs that wait")
+
+    def reserve(self, room):
+        """Have room for so many new answers."""
+        self.heap.resize(room)
+        rows = np.zeros((room, self.width))
+        rows[: self.count] = self.new_rows[: self.count]
+        self.new_rows, self.new, self.room = rows, floats_at(rows), room
+        return 0
+
+    def append(self, entry, cost, arm, is_new, is_final):
+        """Add the cost of a ticket to the set, or replace its earlier one there."""
+        record, number, at = self.tickets.record(entry), self.tickets.number[entry], self.count
+        if not is_new:
+            at = 0
+            while at < self.count and self.new[at * self.width + TICKET] != number:
+                at += 1
+        row = part(self.new, at * self.width)
+        if at == self.count:
+            self.count += 1
+            row[TICKET], row[REPLACES] = number, 0.0 if is_new else 1.0
+            row[BEFORE], row[ARM] = record[LEARNED], arm
+            copy(part(record, PLACE_AT), part(row, ANSWER_PLACE_AT), self.place_size)
+        row[COST], row[FINAL] = cost, is_final
+
+    def sort_new(self):
+        """Sort the new answers by their tickets."""
+        for i in range(self.count):
+            self.heap.push(self.new[i * self.width + TICKET], i)
+
+    def first_new(self):
+        """Return the new answer of the earliest ticket, which leaves the sorted ones."""
+        return part(self.new, self.heap.pop() * self.width)
+
+    def state(self):
+        rows = self.new_rows[: self.count]
+        return {**Component.state(self), "new": rows[np.argsort(rows[:, TICKET])]}
+
+    def restore(self, state):
+        Component.restore(self, state)
+        rows, self.count = state["new"], 0
+        if len(rows) > self.room:
+            self.reserve(len(rows))
+        self.new_rows[: len(rows)], self.count = rows, len(rows)
+
+    def check(self, state):
+        rest = dict(state)
+        rows = rest.pop("new", None)
+        Component.check(self, rest)
+        fits = isinstance(rows, np.ndarray) and rows.dtype == np.float64
+        demand(fits and rows.shape == (len(rows), self.width), "the shape of new answers")
+        self.verify_rows(rows)
+        demand((np.diff(rows[:, TICKET]) > 0.0).all(), "tickets of new answers")
+
+    def enqueue(self, new):
+        """Append an answer to those that wait, or replace its earlier one; learn what is ready."""
+        at: cython.Py_ssize_t = 0
+        while at < self.waiting and self.row[at * self.width + TICKET] != new[TICKET]:
             at += 1
         row = part(self.row, at * self.width)
         if at == self.waiting:
             self.waiting += 1
-            row[TICKET] = number
-            row[REPLACES] = 0.0 if is_new else 1.0
-            copy(part(record, PLACE_AT), part(row, WAITING_PLACE_AT), self.place_size)
-        row[COST], row[FINAL] = record[COST], is_final
+            copy(new, row, self.width)
+        row[COST], row[FINAL] = new[COST], new[FINAL]
         for _ in range(self.count_ready()):
             self.learn_first()
         if self.unit > 0.0:
             self.models.solve_due()
 
     def learn_first(self):
-        """Learn the first answer; an earlier one of a ticket that is closed was learned as 0."""
-        row, before, y = self.row, 0.0, 0.0
+        """Learn the first answer."""
+        row, y = self.row, 0.0
         number = cython.cast(cython.longlong, row[TICKET])
         is_new: cython.bint = row[REPLACES] == 0.0
         entry = self.tickets.locate(number)
@@ -140,11 +204,9 @@ class Answers(Component):
             y = min(max((row[COST] - self.anchor) / self.unit, -MOST_VALUE), MOST_VALUE)
         elif is_new:
             self.equal += 1
-        place = part(row, WAITING_PLACE_AT)
+        place = part(row, ANSWER_PLACE_AT)
         self.models.basis.write(place, part(place, self.k), self.models.phi)
-        if is_open and not is_new:
-            before = self.tickets.record(entry)[LEARNED]
-        y = self.models.learn(number, y, before, is_new, row[FINAL] == 1.0, self.unit > 0.0)
+        y = self.models.learn(number, y, row[BEFORE], is_new, row[FINAL] == 1.0, self.unit > 0.0)
         if is_open:
             self.tickets.record(entry)[LEARNED] = y
         self.waiting -= 1
@@ -353,6 +415,8 @@ class Tuner(Component):
         """Issue the next ticket in a context, write its play to x and return it."""
         if not self.tickets.make_room():
             self.tickets.grow()
+        if self.answers.room < self.tickets.capacity:
+            self.answers.reserve(self.tickets.capacity)
         self.begin_round(at, kind)
         for i in range(self.c):
             self.context[i] = floor((z[i] + 1.0) * GRID + 0.5) / GRID - 1.0
@@ -370,7 +434,8 @@ class Tuner(Component):
         return self.tickets.number[entry]
 
     def play(self):
-        """Write the next play to x of the sampler."""
+        """Learn all answers, and write the next play to x of the sampler."""
+        self.commit()
         t = self.tickets.rounds
         if self.mode != LEARNING:
             self.arm = EXCLUDED
@@ -455,16 +520,31 @@ class Tuner(Component):
 
     def learn(self, entry, cost, is_final):
         """Learn the cost of an open ticket."""
-        record, number = self.tickets.record(entry), self.tickets.number[entry]
+        record = self.tickets.record(entry)
         is_new: cython.bint = record[KNOWN] == 0.0
         is_other: cython.bint = is_new or cost != record[COST]
         self.corrected += 1 if is_other and not is_new else 0
         record[KNOWN], record[COST] = 1.0, cost
         if is_other or is_final:
-            self.answers.enqueue(entry, is_new, is_final)
-        if not is_final:
-            return
-        arm = cython.cast(cython.int, record[self.arm_at]) if self.holdout > 0.0 else EXCLUDED
+            arm: cython.int = EXCLUDED
+            if self.holdout > 0.0:
+                arm = cython.cast(cython.int, record[self.arm_at])
+            self.answers.append(entry, cost, arm, is_new, is_final)
+
+    def commit(self):
+        """Learn the answers since the last prediction, in the order of their tickets."""
+        count: cython.longlong = self.answers.count
+        self.answers.sort_new()
+        for _ in range(count):
+            row = self.answers.first_new()
+            self.answers.enqueue(row)
+            if row[FINAL] == 1.0:
+                number = cython.cast(cython.longlong, row[TICKET])
+                self.compare(number, cython.cast(cython.int, row[ARM]), row[COST])
+        self.answers.count = 0
+
+    def compare(self, number, arm, cost):
+        """Include a final cost in the history and in the comparison with the start."""
         self.history.record(number, arm, cost)
         if arm == EXCLUDED or (number + 1) % self.hold != 0 or number < self.comparison.first:
             return  # only the last round of a setting is compared
@@ -704,19 +784,36 @@ class Knobs(Online):
         if status < 0:
             raise self._refusal(status, number, "played: ")
 
+    def _commit(self) -> None:
+        """Learn the answers since the last prediction."""
+        self._tuner.commit()
+
+    def _committed(self, who: str, work: Any) -> Any:
+        """Return the result of work as of all answers so far; it changes nothing."""
+        return self._alone(who, lambda: self._provisionally(work))
+
+    def _provisionally(self, work: Any) -> Any:
+        if self._tuner.answers.count == 0:
+            return work()
+        saved = self._tuner.state()
+        try:
+            self._commit()
+            return work()
+        finally:
+            self._tuner.restore(saved)
+
     def best(self, context: Context | None = None) -> Setting:
         """Return the setting that seems best now; it changes nothing."""
-        return self._alone("best", lambda: self._best(self._settings.features(context, "best")))
+        features = self._settings.features(context, "best")
+        return self._committed("best", lambda: self._best(features))
 
     def _best(self, features: Floats, ticket: Number | None = None) -> Setting:
         return self._settings.setting(self._tuner.best(features, ticket))
 
     def expect(self, setting: Context, context: Context | None = None) -> Expected:
         """Return what a setting is expected to cost; NaN before enough costs are in."""
-        return self._alone(
-            "expect",
-            lambda: self._expected(setting, self._settings.features(context, "expect")),
-        )
+        features = self._settings.features(context, "expect")
+        return self._committed("expect", lambda: self._expected(setting, features))
 
     def _expected(self, setting: Context, features: Floats) -> Expected:
         places = self._settings.places_of(setting, "expect")
@@ -744,6 +841,7 @@ class Knobs(Online):
     def _change(self, caller, mode):
         if not self._guard.is_ready:
             raise busy(caller)
+        self._commit()
         if mode == LEARNING and self._tuner.comparison.alarmed:
             self._tuner.comparison.begin(self._tuner.tickets.rounds)
         self._tuner.mode, self._tuner.may_change = mode, 1

@@ -49,7 +49,7 @@ cdef class Poisson(Curved): pass
 
 cdef class LabelStatistics(Component):
     cdef readonly LabelLoss loss
-    cdef public double count, mean, spread, low, high, sum, pending_positives
+    cdef public double count, mean, spread, low, high, sum
     cdef public double base, unit, floor, ceiling
     cdef public long long labels, clipped
     cdef public object first_labels, first_weights
@@ -57,6 +57,8 @@ cdef class LabelStatistics(Component):
     cdef void add(self, double y, double weight) noexcept nogil
     cdef void replace(self, double old, double new) noexcept nogil
     cdef void rebase(self) noexcept nogil
+    cdef void expect(self, double y, double count) noexcept nogil
+    cdef void set_range(self, double low, double high) noexcept nogil
     cdef double clip(self, double y) noexcept nogil
     cdef double clip_again(self, double y, double own) noexcept nogil
     cdef double clip_to(self, double y, double others, double count, double mean, double spread) noexcept nogil

@@ -27,6 +27,7 @@ HUGE_LABEL, HUGE_WEIGHT = limits.HUGE_LABEL, limits.HUGE_WEIGHT
 
 MOST_POWER = cython.declare(cython.double, 300.0)  # e^300 can be squared; no label is as large
 TINY = cython.declare(cython.double, 1e-300)
+HALF_ULP = cython.declare(cython.double, 2.0**-54)  # of 1: what is left of a v that rounds to 1
 CLOSE = cython.declare(cython.double, 1e-8)  # Newton squares the relative error, so none is left
 FARTHEST = cython.declare(cython.double, 800.0)  # e^-800 is 0
 MOST_STEPS = cython.declare(cython.int, 200)  # bisection alone needs fewer
@@ -293,7 +294,7 @@ class Logistic(Curved):
         return ln(max(v, TINY)) - ln(max(1.0 - v, TINY))
 
     def linked_value(self, v, y):
-        return -ln(max(v if y == 1.0 else 1.0 - v, TINY))
+        return -ln(max(v, TINY) if y == 1.0 else max(1.0 - v, HALF_ULP))
 
     def blend(self, issued, shares, mixture, floor, ceiling):
         """Log odds of the mean probability; the mixture itself where that is all but 0 or 1."""
@@ -360,8 +361,7 @@ class LabelStatistics(Component):
 
     ``count`` is N, each label as often as it counts, ``mean`` and ``sum`` are of those, ``spread``
     = N S^2 is the sum of squared distances from the mean, ``low`` and ``high`` are the range.
-    ``labels`` counts tickets with a label. ``pending_positives`` is set from outside, and counts in
-    the base from the next label on. ``base`` is what every expert adds its weights to,
+    ``labels`` counts tickets with a label. ``base`` is what every expert adds its weights to,
     ``unit`` is S, or 1 where there is a link; 0 while nothing can be learned. Issued predictions
     are clipped to [``floor``, ``ceiling``].
 
@@ -389,14 +389,13 @@ class LabelStatistics(Component):
         "unit": Range(0.0, 2.0 * HUGE_LABEL),
         "floor": Range(-INFINITY, HUGE_LABEL),
         "ceiling": Range(-HUGE_LABEL, INFINITY),
-        "pending_positives": ANY,
         **dict.fromkeys(("labels", "clipped"), COUNT),
     }
 
     def __init__(self, loss):
         self.loss = loss
         self.count = self.mean = self.spread = self.low = self.high = self.sum = 0.0
-        self.base = self.unit = self.floor = self.ceiling = self.pending_positives = 0.0
+        self.base = self.unit = self.floor = self.ceiling = 0.0
         self.labels = self.clipped = 0
         self.first_labels, self.first_weights = np.zeros(FIRST_LABELS), np.zeros(FIRST_LABELS)
         self.first_label = floats_at(self.first_labels)
@@ -438,13 +437,20 @@ class LabelStatistics(Component):
 
     def rebase(self):
         """Set base, unit and range of predictions."""
-        total = self.sum + self.pending_positives
-        self.base = self.loss.base(self.mean, total, self.count)
+        self.base = self.loss.base(self.mean, self.sum, self.count)
+        self.unit = 1.0 if self.loss.has_link else sqrt(self.spread / self.count)
+        self.set_range(self.low, self.high)
+
+    def expect(self, y, count):
+        """Before the first label, set base and range as if ``count`` labels were y."""
+        self.base = self.loss.base(y, y * count, count)
+        self.set_range(y, y)
+
+    def set_range(self, low, high):
+        """Set the range of predictions by that of labels."""
+        self.floor, self.ceiling = low, high
         if self.loss.has_link:
-            self.unit, self.floor, self.ceiling = 1.0, -INFINITY, self.loss.ceiling(self.high)
-        else:
-            self.unit = sqrt(self.spread / self.count)
-            self.floor, self.ceiling = self.low, self.high
+            self.floor, self.ceiling = -INFINITY, self.loss.ceiling(high)
 
     # --- Clipping --------------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from belated import refusals
 from belated.core.component import Component, section
 from belated.core.online import busy
 from belated.errors import BadFeedback, UnknownTicket
+from belated.keys import LOST
 from belated.tables import shown_as_table
 from belated.validation import checked_ticket, numbers
 
@@ -345,6 +346,8 @@ class Learner(Online):
             raise self._unsupported(who, who)
         if at is not None or weight is not None:
             raise self._unsupported(who, "at" if weight is None else "weight")
+        if number == LOST:
+            return False
         if self._wants_function:
             answer = self._gradient_now(number, answer, who)
         elif not is_plain(answer, self._player.answer_size):

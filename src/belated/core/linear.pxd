@@ -1,11 +1,11 @@
 cimport cython
-from libc.math cimport NAN, sqrt
+from libc.math cimport INFINITY, NAN, sqrt
 
 from belated.core.censoring cimport (
-    FEWEST_UPDATES, Censoring, Expiry, PendingPositives, importance_weight
+    PARTS_OF_DEADLINE, PASSES, QUANTILES, Censoring, Delays, Expiry, importance_weight
 )
 from belated.core.component cimport Component
-from belated.core.experts cimport ROW_FLOATS, Experts, row_at
+from belated.core.experts cimport NUMBERS, ROW_FLOATS, Experts, PairExperts, row_at
 from belated.core.hashing cimport Hasher
 from belated.core.label_losses cimport FIRST_LABELS, HUGE_WEIGHT, LabelLoss, LabelStatistics
 from belated.core.numerics cimport (
@@ -16,7 +16,7 @@ from belated.core.tickets cimport (
     BAD, CLOSED, DROPPED, TOO_LARGE, USED, Keys, Tickets, plain_key
 )
 
-cdef Py_ssize_t SHOWN, KNOWN, LABEL, LEARNED, DUE, SETTLED, QUEUED, WIDTH
+cdef Py_ssize_t SHOWN, KNOWN, LABEL, LEARNED, DUE, SETTLED, QUEUED, ASKED, WIDTH, OF_PAIRS
 
 @cython.final
 cdef class Heap:
@@ -38,7 +38,7 @@ cdef class Answers(Component):
     cdef cython.p_longlong number, final, order
     cdef cython.p_double label, weight
     cdef int reserve(self, long long more) except -1 with gil
-    cdef void append(self, long long number, double label, double weight, bint is_final) noexcept nogil
+    cdef void append(self, long long number, double label, double weight, long long final) noexcept nogil
     cdef void sort(self) noexcept nogil
 
 cdef class Linear(Component):
@@ -46,16 +46,18 @@ cdef class Linear(Component):
     cdef readonly LabelLoss loss
     cdef readonly LabelStatistics labels
     cdef readonly Experts experts
+    cdef readonly PairExperts pairs
+    cdef Py_ssize_t width
     cdef readonly Censoring censoring
-    cdef readonly PendingPositives positives
+    cdef readonly Delays delays
     cdef readonly Expiry expiry
     cdef readonly Answers answers
     cdef readonly Heap deadlines
-    cdef readonly bint has_deadlines, has_silence, expects_positives, is_censored, learns_late
+    cdef readonly bint has_deadlines, has_silence, is_censored, learns_late
     cdef readonly long long most_open
-    cdef readonly double deadline, silence
-    cdef public long long settled, settled_late, corrected, heard, kind_of_times
-    cdef public double clock, lost, scored, sum_of_ages
+    cdef readonly double deadline, silence, unit
+    cdef public long long settled, settled_late, corrected, heard, kind_of_times, silent
+    cdef public double clock, start, lost, scored, sum_of_ages
     # The prediction of the latest ``predict`` or ``peek``; whether the latest answer was late.
     cdef readonly double value
     cdef readonly bint is_late
@@ -93,6 +95,13 @@ cdef class Linear(Component):
     cdef void learn(self, long long entry, double y, double learned, double weight, double often) noexcept nogil
     cdef void learn_again(self, long long entry, double y, double learned) noexcept nogil
     cdef void apply_queue(self) noexcept nogil
+    cdef void hear_answers(self) noexcept nogil
+    cdef double moment(self) noexcept nogil
+    cdef void open_silent(self, double* record) noexcept nogil
+    cdef bint is_due(self, long long number, Py_ssize_t level, double moment) noexcept nogil
+    cdef bint count_answers(self, double moment, bint is_first) noexcept nogil
+    cdef void add_silent(self, double moment) noexcept nogil
+    cdef void learn_silence(self, long long entry) noexcept nogil
     cdef int save(self) except -1
     cdef void roll_back(self) noexcept with gil
 
@@ -107,7 +116,6 @@ cdef class Replay:
     cdef cython.p_double value, label, weight, time, span, out
     cdef Py_ssize_t run(self, Py_ssize_t start, Py_ssize_t end) except -1 nogil
 
-cpdef run_ada_grad(LabelLoss loss, double scale, Replay log, weights, sums, margins, Py_ssize_t first, Py_ssize_t last)
 
 cdef class LinearModel(Online):
     cdef readonly Linear _linear

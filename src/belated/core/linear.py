@@ -27,21 +27,22 @@ if cython.compiled:
 
     cnp.import_array()
 else:
+    from math import inf as INFINITY
     from math import nan as NAN
-    from math import sqrt
 
     from belated.core.censoring import (
-        FEWEST_UPDATES,
+        PARTS_OF_DEADLINE,
+        PASSES,
+        QUANTILES,
         Censoring,
-        PendingPositives,
+        Delays,
         importance_weight,
     )
     from belated.core.component import Component
-    from belated.core.experts import ROW_FLOATS, Experts, row_at
+    from belated.core.experts import NUMBERS, ROW_FLOATS, Experts, PairExperts, row_at
     from belated.core.label_losses import (
         FIRST_LABELS,
         HUGE_WEIGHT,
-        LabelLoss,
         LabelStatistics,
     )
     from belated.core.numerics import (
@@ -63,16 +64,17 @@ if TYPE_CHECKING:
 
 # What is kept of a ticket: its row, with the number of its entries; the prediction before the link;
 # whether there is a label so far, which, and what was learned of it; when it is due (LAST: never);
-# whether that has passed and the label so far was the last word; what answer is in the queue.
+# whether that has passed and the label so far was the last word; what answer is in the queue; when
+# it was asked.
 ENTRIES, SHOWN = 1, ROW_FLOATS
 KNOWN, LABEL, LEARNED, DUE = SHOWN + 1, SHOWN + 2, SHOWN + 3, SHOWN + 4
-SETTLED, QUEUED, WIDTH = SHOWN + 5, SHOWN + 6, SHOWN + 7
+SETTLED, QUEUED, ASKED, WIDTH = SHOWN + 5, SHOWN + 6, SHOWN + 7, SHOWN + 8
+OF_PAIRS = WIDTH  # with pairs, a second row follows, with what their experts predicted
 REVISION, FINAL = cython.declare(cython.double, 1.0), cython.declare(cython.double, 2.0)
+SILENT = cython.declare(cython.longlong, -1)
+LONGEST = cython.declare(cython.double, 1.0 * (1 << 47))  # moments that are told apart
 
 REVIEW = cython.declare(cython.longlong, 256)  # predictions between two reviews of the wait
-# Where silence is a label: before the first corrections, experts are compared only on silence,
-# which says little; reset their losses after so many corrections.
-SETTLING = cython.declare(cython.longlong, 50)
 
 
 # --- Deadlines -----------------------------------------------------------------------------------
@@ -179,12 +181,12 @@ class Answers(Component):
         self.room = room
         return 0
 
-    def append(self, number, label, weight, is_final):
-        """Put an answer behind the others."""
+    def append(self, number, label, weight, final):
+        """Put an answer behind the others; ``final`` is 1, 0, or SILENT where none came."""
         at: cython.longlong = self.count
         self.count += 1
         self.number[at], self.label[at], self.weight[at] = number, label, weight
-        self.final[at] = 1 if is_final else 0
+        self.final[at] = final
 
     def sort(self):
         """Write the places of the answers to ``order``, in the order of learning."""
@@ -219,8 +221,11 @@ class Answers(Component):
 
 # --- The model -----------------------------------------------------------------------------------
 
-# Counts by age, of which a state has those up to the last that is not 0.
-BY_AGE = ("expiry.came", "censoring.counts", "censoring.yes", "positives.corrections")
+# Vectors and their lengths, of which a state has what is up to the last number that is not 0.
+TRIMMED = {
+    **dict.fromkeys(("expiry.came", "censoring.counts", "censoring.yes", "delays.came"), AGES),
+    **dict.fromkeys(("pairs.sums", "pairs.scores"), NUMBERS),
+}
 
 
 class Linear(Component):
@@ -234,34 +239,42 @@ class Linear(Component):
     them that were closed by that, ``settled_late`` labels that came afterwards, ``corrected``
     labels that replaced another one; ``lost`` is the sum of weights times losses of what was shown,
     ``scored`` that of the weights. ``sum_of_ages`` is that of first labels, when they came.
+    ``silent`` open tickets wait for an answer, or for their silence to be learned; ``start`` is the
+    first time, from which ages of silence are counted in each ``unit``.
     """
 
     FIELDS = {
-        **dict.fromkeys(("settled", "settled_late", "corrected", "heard"), COUNT),
+        **dict.fromkeys(("settled", "settled_late", "corrected", "heard", "silent"), COUNT),
         "kind_of_times": Range(0, 3, int),
-        "clock": Range(-math.inf, LAST),
+        **dict.fromkeys(("clock", "start"), Range(-math.inf, LAST)),
         "lost": Range(-1e250, 1e250),
         **dict.fromkeys(("scored", "sum_of_ages"), AMOUNT),
     }
-    PARTS = ("tickets", "labels", "experts", "censoring", "positives", "expiry", "answers")
+    PARTS = ("tickets", "labels", "experts", "pairs", "censoring", "delays", "expiry", "answers")
 
     def __init__(
-        self, loss, coordinates, intercept, l1, l2, silence, deadline, late, most_open, expiry
+        self, loss, coordinates, intercept, l1, l2, silence, deadline, late, max_open, expiry, pairs
     ):
-        self.tickets = Tickets(WIDTH, LAST)
+        self.width = WIDTH + (ROW_FLOATS if pairs else 0)
+        self.tickets = Tickets(self.width, LAST)
         self.loss, self.labels = loss, LabelStatistics(loss)
-        self.experts = Experts(loss, self.labels, coordinates, intercept, l1, l2)
+        self.experts = Experts(loss, self.labels, coordinates, intercept, l1, l2, pairs)
+        self.pairs = PairExperts(self.experts) if pairs else None
         self.censoring = Censoring(self.tickets, self.labels, KNOWN)
-        self.positives, self.expiry = PendingPositives(), expiry
+        self.delays, self.expiry = Delays(), expiry
         self.answers, self.deadlines = Answers(), Heap()
         self.has_silence, self.silence = silence is not None, silence or 0.0
-        self.expects_positives = self.has_silence and loss.is_binary
         self.is_censored = not self.has_silence and loss.is_binary and loss.has_link
         self.has_deadlines = deadline is not None
         self.deadline = 0.0 if deadline is None else deadline
-        self.learns_late, self.most_open = late == "learn", most_open or 0
+        self.learns_late, self.most_open = late == "learn", max_open or 0
         self.settled = self.settled_late = self.corrected = self.heard = self.kind_of_times = 0
-        self.clock, self.lost, self.scored, self.sum_of_ages = -math.inf, 0.0, 0.0, 0.0
+        self.silent = 0
+        if self.has_silence:
+            self.labels.expect(self.silence, 0.0)
+        self.unit = self.deadline / PARTS_OF_DEADLINE if 0.0 < self.deadline < LAST else 0.0
+        self.clock = self.start = -math.inf
+        self.lost, self.scored, self.sum_of_ages = 0.0, 0.0, 0.0
         self.value, self.is_late, self.is_applied, self.saved = 0.0, False, False, None
 
     # --- Predictions -----------------------------------------------------------------------------
@@ -282,6 +295,9 @@ class Linear(Component):
         record = self.tickets.record(entry)
         ticket = self.tickets.number[entry]
         p = self.experts.predict(row_at(record), indices, values, count)
+        if self.pairs is not None:
+            self.pairs.review(count)
+            p = self.pairs.predict(row_at(part(record, OF_PAIRS)), p, row_at(record))
         p = self.censoring.corrected(p)
         record[SHOWN] = p
         record[KNOWN] = record[LABEL] = record[LEARNED] = record[SETTLED] = record[QUEUED] = 0.0
@@ -292,24 +308,49 @@ class Linear(Component):
                 record[DUE] = due
                 self.deadlines.push(due, ticket)
         self.value = self.loss.link(p)
-        if self.has_silence:  # not clipped: no user sent it
-            if 0 < self.positives.next_update <= self.tickets.rounds:
-                pending = self.positives.update(
-                    self.tickets.rounds, self.tickets.rounds - self.tickets.arrived
-                )
-                self.labels.pending_positives = pending if self.silence == 0.0 else -pending
-            self.learn(entry, self.silence, self.silence, 1.0, 1.0)
+        if self.has_silence:
+            self.open_silent(record)
         elif 0 < self.censoring.next_update <= self.tickets.rounds:
             self.censoring.update()
         return ticket
+
+    def open_silent(self, record):
+        """Begin to wait for the answer of a ticket whose silence is a label.
+
+        As silence is learned by itself, steps need no caution for it.
+        """
+        tickets, moment = self.tickets.rounds, self.moment()
+        record[ASKED] = moment
+        self.silent += 1
+        self.experts.remove_from_open_sums(row_at(record))
+        if self.unit > 0.0:
+            self.delays.count_asked(moment)
+        if self.labels.labels == 0:
+            self.labels.expect(self.silence, tickets)
+        elif self.delays.is_overdue(moment):
+            reached = moment - self.delays.gap
+            self.delays.gap = moment - self.delays.latest
+            self.add_silent(reached)
+            self.apply_queue()
+            self.answers.count = 0
+
+    def moment(self):
+        """Return the time in which ages of silence are counted, from 0 on."""
+        if self.unit == 0.0:
+            return 1.0 * self.tickets.rounds
+        if self.start == -INFINITY:
+            self.start = self.clock
+        return min((self.clock - self.start) / self.unit, LONGEST)
 
     def peek(self, indices, values, count):
         """Leave in ``value`` what ``predict`` would, and return USED."""
         if self.experts.find_bad(indices, values, count) >= 0:
             return BAD
         self.make_room(count)
-        p = self.censoring.corrected(self.experts.peek(indices, values, count))
-        self.value = self.loss.link(p)
+        p = self.experts.peek(indices, values, count)
+        if self.pairs is not None:
+            p = self.pairs.predict(self.pairs.peeked, p, self.experts.peeked)
+        self.value = self.loss.link(self.censoring.corrected(p))
         return USED
 
     # --- Room ------------------------------------------------------------------------------------
@@ -317,6 +358,10 @@ class Linear(Component):
     def has_room(self, count):
         """Tell whether there is room for one more ticket with so many entries as things are."""
         if self.tickets.tail() >= self.tickets.capacity or not self.experts.has_room(count):
+            return False
+        if self.answers.count + self.silent >= self.answers.room:
+            return False
+        if self.pairs is not None and count > self.pairs.room:
             return False
         return not self.has_deadlines or self.deadlines.count < self.deadlines.room
 
@@ -343,8 +388,10 @@ class Linear(Component):
             self.tickets.grow()
         if self.deadlines.count == self.deadlines.room:
             self.deadlines.resize(2 * self.deadlines.room)
-        if not self.experts.has_room(count):
-            self.experts.grow(count)
+        self.experts.grow(count)
+        self.answers.reserve(self.silent + 1)
+        if self.pairs is not None:
+            self.pairs.reserve(count)
         return 0
 
     def drop_closed_deadlines(self):
@@ -376,6 +423,7 @@ class Linear(Component):
 
         With a label so far it is settled, unless it was before.
         """
+        self.learn_silence(entry)
         record = self.tickets.record(entry)
         known: cython.bint = record[KNOWN] > 0.0
         if known:
@@ -390,9 +438,10 @@ class Linear(Component):
         """Let the row of an open ticket go, and clear its record."""
         record = self.tickets.record(entry)
         if record[KNOWN] == 0.0:
+            self.silent -= self.has_silence
             self.experts.remove_from_open_sums(row_at(record))
         self.experts.release(row_at(record))
-        for i in range(WIDTH):
+        for i in range(self.width):
             record[i] = 0.0
 
     def reset_if_none_pending(self):
@@ -410,7 +459,8 @@ class Linear(Component):
             if entry < 0 or self.tickets.seen[entry] < 0:
                 continue
             record = self.tickets.record(entry)
-            if self.learns_late and record[KNOWN] > 0.0:
+            if self.learns_late and (self.has_silence or record[KNOWN] > 0.0):
+                self.learn_silence(entry)
                 self.settled += 1
                 record[SETTLED] = 1.0
             else:
@@ -479,7 +529,8 @@ class Linear(Component):
             return False
         record = self.tickets.record(entry)
         if record[DUE] < at or record[SETTLED] > 0.0:
-            return self.learns_late and record[KNOWN] + record[QUEUED] > 0.0
+            known: cython.bint = self.has_silence or record[KNOWN] + record[QUEUED] > 0.0
+            return self.learns_late and known
         self.is_late = False
         return True
 
@@ -495,8 +546,8 @@ class Linear(Component):
         status = self.check_answer(entry, label, weight, is_final)
         if status < 0:
             return status
-        if self.answers.count == self.answers.room:
-            self.answers.reserve(1)
+        if self.answers.count + self.silent >= self.answers.room:
+            self.answers.reserve(self.silent + 1)
         is_used = self.uses(entry, at)
         if self.has_deadlines and at > self.clock:
             if self.is_any_due(at):
@@ -506,7 +557,7 @@ class Linear(Component):
             is_final = True
         elif is_final:
             self.answers.closing += 1
-        self.answers.append(ticket, label, weight, is_final)
+        self.answers.append(ticket, label, weight, 1 if is_final else 0)
         self.tickets.record(entry)[QUEUED] = FINAL if is_final else REVISION
         return USED if is_used else DROPPED
 
@@ -519,7 +570,9 @@ class Linear(Component):
             if self.answers.number[i] == ticket:
                 return self.answers.label[i]
         record = self.tickets.record(entry)
-        return record[LABEL] if record[KNOWN] > 0.0 else NAN
+        if record[KNOWN] > 0.0:
+            return record[LABEL]
+        return self.silence if self.has_silence else NAN
 
     def cancel(self, ticket):
         """Close a ticket of which nothing more will be heard; what was learned stays."""
@@ -544,6 +597,7 @@ class Linear(Component):
             self.experts.drop_saved()
             self.is_applied = False
         else:
+            self.hear_answers()
             self.apply_queue()
         self.answers.count = self.answers.closing = 0
 
@@ -552,12 +606,62 @@ class Linear(Component):
         self.answers.sort()
         for i in range(self.answers.count):
             at = self.answers.order[i]
-            self.apply(
-                self.answers.number[at],
-                self.answers.label[at],
-                self.answers.weight[at],
-                self.answers.final[at],
-            )
+            number, final = self.answers.number[at], self.answers.final[at]
+            if final == SILENT:
+                self.learn_silence(self.tickets.locate(number))
+            else:
+                self.apply(number, self.answers.label[at], self.answers.weight[at], final == 1)
+
+    def hear_answers(self):
+        """Count the answers in the queue by age, and add the silence that is learned with them."""
+        if not self.has_silence:
+            return
+        tickets, moment = self.tickets.rounds, self.moment()
+        by_time: cython.bint = self.unit > 0.0
+        if self.count_answers(moment, True):
+            self.answers.sort()
+            self.delays.count_reached(moment, tickets, by_time)
+            for _ in range(PASSES):
+                self.delays.begin_pass(tickets)
+                self.count_answers(moment, False)
+            self.delays.end_passes()
+        self.delays.hear(moment, tickets, by_time)
+        self.add_silent(moment)
+
+    def count_answers(self, moment, is_first):
+        """Count the answers in the queue that are not silence; tell whether passes must follow."""
+        is_wide: cython.bint = False
+        for i in range(self.answers.count):
+            at = i if is_first else self.answers.order[i]
+            entry = self.tickets.locate(self.answers.number[at])
+            record = self.tickets.record(entry)
+            if self.tickets.seen[entry] < 0 or self.answers.label[at] == self.silence:
+                continue
+            if record[KNOWN] == 0.0 or record[LABEL] == self.silence:
+                is_wide |= self.delays.record(record[ASKED], moment, is_first)
+        return is_wide
+
+    def add_silent(self, moment):
+        """Add the silence of tickets that could have been answered by then to the queue."""
+        for level in range(QUANTILES):
+            while self.is_due(self.delays.next(level), level, moment):
+                self.delays.advance(level)
+
+    def is_due(self, number, level, moment):
+        """Tell whether to pass a ticket of a quantile; add its silence if it has no label."""
+        if number >= self.tickets.rounds:
+            return False
+        entry = self.tickets.locate(number)
+        if entry < 0 or self.tickets.seen[entry] < 0:
+            return True
+        record = self.tickets.record(entry)
+        if record[KNOWN] > 0.0:
+            return True
+        if moment - record[ASKED] < self.delays.limit[level]:
+            return False
+        if record[QUEUED] == 0.0:
+            self.answers.append(number, self.silence, 1.0, SILENT)
+        return True
 
     def apply_provisionally(self):
         """Apply the answers provisionally, unless they are; ``roll_back`` undoes it."""
@@ -569,11 +673,13 @@ class Linear(Component):
 
     def save(self):
         """Save what the answers will change."""
-        tickets, experts, count = self.tickets, self.experts, self.answers.count
+        tickets, experts, received = self.tickets, self.experts, self.answers.count
         experts.drop_saved()  # of a call that found no memory
         own = [(name, getattr(self, name)) for name in self.FIELDS]
         numbers, arrays = [], []
-        parts = (tickets, experts.mixture, self.labels, self.censoring, self.positives, self.expiry)
+        parts = [tickets, experts.mixture, self.labels, self.censoring, self.delays, self.expiry]
+        if self.pairs is not None:
+            parts += [self.pairs, self.pairs.mixture]
         for each in parts:
             for name in each.FIELDS:
                 value = getattr(each, name)
@@ -581,18 +687,22 @@ class Linear(Component):
                     arrays.append((value, value.copy()))
                 else:
                     numbers.append((each, name, value))
-        entries, records = np.zeros((2, count), np.int64), np.zeros((count, WIDTH))
+        self.hear_answers()
+        count, width = self.answers.count, self.width
+        entries, records = np.zeros((2, count), np.int64), np.zeros((count, width))
         entry_at, record_at = ints_at(entries), floats_at(records)
         may_restart: cython.bint = self.labels.labels <= FIRST_LABELS  # after an early outlier
         experts.begin_saving(may_restart)
         for i in range(count):
             entry = tickets.locate(self.answers.number[i])
             entry_at[i], entry_at[count + i] = entry, tickets.seen[entry]
-            for j in range(WIDTH):
-                record_at[i * WIDTH + j] = tickets.record(entry)[j]
+            for j in range(width):
+                record_at[i * width + j] = tickets.record(entry)[j]
             if tickets.seen[entry] >= 0 and not may_restart:
                 experts.save(row_at(tickets.record(entry)))
-        self.saved = (own, numbers, arrays, entries, records)
+            if tickets.seen[entry] >= 0 and self.pairs is not None:
+                self.pairs.save(row_at(tickets.record(entry)))
+        self.saved = (own, numbers, arrays, entries, records, received)
         return 0
 
     def roll_back(self):
@@ -603,7 +713,7 @@ class Linear(Component):
         if not self.is_applied:
             return
         tickets = self.tickets
-        own, numbers, arrays, entries, records = self.saved
+        own, numbers, arrays, entries, records, received = self.saved
         for name, value in own:
             setattr(self, name, value)
         for each, name, value in numbers:
@@ -616,9 +726,10 @@ class Linear(Component):
         for i in range(count):
             entry = entry_at[i]
             tickets.seen[entry] = entry_at[count + i]
-            for j in range(WIDTH):
-                tickets.record(entry)[j] = record_at[i * WIDTH + j]
+            for j in range(self.width):
+                tickets.record(entry)[j] = record_at[i * self.width + j]
         self.experts.roll_back()
+        self.answers.count = received
         self.is_applied, self.saved = False, None
 
     # --- Learning --------------------------------------------------------------------------------
@@ -639,17 +750,20 @@ class Linear(Component):
             self.settled_late += 1
         if not known:
             if not self.has_silence:
-                self.experts.check_first_labels(y, self.tickets.rounds)
+                restarts: cython.bint = self.experts.check_first_labels(y, self.tickets.rounds)
+                if restarts and self.pairs is not None:
+                    self.pairs.restart(self.tickets.rounds)
             learned = self.labels.clip(y)
             if self.is_censored:
                 self.censoring.record(ticket, learned)
             often = 1.0
-            if is_final and self.labels.labels > 0:
+            if is_final and self.labels.labels > 0 and not self.has_silence:
                 usual = self.sum_of_ages / self.labels.labels
                 often = importance_weight(self.tickets.rounds, usual, age)
             self.sum_of_ages += age
             self.labels.record_first(learned, weight * often if is_final else 0.0)
             self.learn(entry, y, learned, weight, often)
+            self.corrected += self.has_silence and y != self.silence
         elif record[LABEL] != y:
             self.learn_again(entry, y, self.labels.clip_again(y, record[LEARNED]))
         if is_final:
@@ -659,6 +773,11 @@ class Linear(Component):
         if not self.has_silence:
             self.reset_if_none_pending()
 
+    def learn_silence(self, entry):
+        """Learn the silence of a ticket, unless that was learned or silence is no label."""
+        if self.has_silence and self.tickets.record(entry)[KNOWN] == 0.0:
+            self.learn(entry, self.silence, self.silence, 1.0, 1.0)  # not clipped: no user sent it
+
     def learn(self, entry, y, learned, weight, often):
         """Learn the first label of a ticket: it is scored as it is, and ``learned`` as clipped.
 
@@ -667,11 +786,17 @@ class Linear(Component):
         """
         record = self.tickets.record(entry)
         row = row_at(record)
+        self.silent -= self.has_silence
         self.lost += weight * self.loss.value(record[SHOWN], y)
         self.scored += weight
-        self.experts.charge(row, self.tickets.number[entry], learned, weight * often)
-        self.labels.add(learned, weight * often)
+        ticket, count = self.tickets.number[entry], weight * often
+        self.experts.mixture.charge(row, ticket, count * self.loss.slope(row.mixture, learned))
+        self.labels.add(learned, count)
         self.experts.learn(row, learned, weight, 0.0, False)
+        if self.pairs is not None:
+            own = row_at(part(record, OF_PAIRS))
+            self.pairs.mixture.charge(own, ticket, count * self.loss.slope(own.mixture, learned))
+            self.pairs.learn(own, row, learned, weight, 0.0, False)
         record[KNOWN], record[LABEL], record[LEARNED] = 1.0, y, learned
 
     def learn_again(self, entry, y, learned):
@@ -686,17 +811,14 @@ class Linear(Component):
         self.corrected += 1
         stays: cython.bint = (old > before and y > learned) or (old < before and y < learned)
         if not stays:
-            self.experts.recharge(row, self.tickets.number[entry], before, learned)
-        if self.has_silence and self.corrected == SETTLING:
-            self.experts.mixture.reset_losses(self.tickets.rounds)
-        if self.expects_positives:
-            rounds = self.tickets.rounds
-            self.positives.record(rounds - self.tickets.number[entry] - 1, old != self.silence)
-            if self.positives.next_update == 0:
-                self.positives.next_update = rounds + FEWEST_UPDATES
-        if not stays:
+            ticket = self.tickets.number[entry]
+            self.experts.mixture.charge(row, ticket, before - learned)
             self.labels.replace(before, learned)
             self.experts.learn(row, learned, 1.0, before, True)
+            if self.pairs is not None:
+                own = row_at(part(record, OF_PAIRS))
+                self.pairs.mixture.charge(own, ticket, before - learned)
+                self.pairs.learn(own, row, learned, 1.0, before, True)
             record[LEARNED] = learned
         record[LABEL] = y
 
@@ -728,7 +850,7 @@ class Linear(Component):
         """Bytes of the large arrays."""
         tickets = self.tickets
         arrays = (tickets.number_array, tickets.seen_array, tickets.record_array)
-        return self.experts.nbytes + sum(array.nbytes for array in arrays)
+        return sum(array.nbytes for array in arrays) + self.experts.nbytes
 
     def correction(self, p: cython.double):
         """Return by how much a prediction is moved for labels that are still to come."""
@@ -780,20 +902,22 @@ class Linear(Component):
         found = Component.state(self)
         records, is_open = found["tickets.records"], found["tickets.seen"] >= 0
         records[:, QUEUED] = 0.0
-        for name in BY_AGE:
+        for name in found.keys() & TRIMMED.keys():
             found[name] = np.trim_zeros(found[name], "b")
         return {**found, "tickets.records": records[is_open]}  # those of closed tickets are 0
 
     def check(self, state):
         """Demand that these can be the fields; see ``state``."""
-        Component.check(self, completed(state))
+        Component.check(self, completed(state, self.width))
 
     def restore(self, state):
         """Take what ``state`` returned."""
-        Component.restore(self, completed(state))
+        Component.restore(self, completed(state, self.width))
         self.is_applied, self.saved = False, None
         widest = state["tickets.records"][:, ENTRIES].max(initial=0.0)
         self.experts.reserve(int(widest), 0, 0)
+        if self.pairs is not None:
+            self.pairs.reserve(int(widest))
         tickets, deadlines = self.tickets, self.deadlines
         deadlines.count = 0
         if deadlines.room < tickets.capacity:
@@ -819,10 +943,6 @@ class Linear(Component):
         demand(max(state["labels.labels"], state["censoring.since"]) <= rounds, "labels")
         demand(state["scored"] <= rounds * limits.HUGE_WEIGHT, "the number of labels")
         demand(state["sum_of_ages"] <= rounds * state["labels.labels"], "ages of labels")
-        corrections = np.abs(state["positives.corrections"])
-        pending = abs(state["labels.pending_positives"])
-        demand((corrections <= state["corrected"]).all() and pending <= rounds, "corrections")
-        demand(self.expects_positives or (not corrections.any() and pending == 0.0), "corrections")
         demand(self.is_censored or state["censoring.since"] == 0, "censored labels")
         number, seen = state["tickets.number"], state["tickets.seen"]
         records, is_open = state["tickets.records"], seen >= 0
@@ -836,12 +956,20 @@ class Linear(Component):
         """Demand that open tickets have rows, predictions and labels that can be."""
         known, label, learned = (records[:, column] for column in (KNOWN, LABEL, LEARNED))
         demand(np.isin(known, (0.0, 1.0)).all() and (records[:, QUEUED] == 0.0).all(), "labels")
-        demand(not self.has_silence or (known == 1.0).all(), "labels so far")
+        silent = (known == 0.0).sum() if self.has_silence else 0
+        demand(state["silent"] == silent, "labels so far")
         takes = [self.loss.accepts(y) for y in label[known == 1.0].tolist()]
         demand(all(takes) and (label[known == 0.0] == 0.0).all(), "labels so far")
         low, high = state["labels.low"], state["labels.high"]
         fits = (learned >= low) & (learned <= high)
         demand(np.where(known == 1.0, fits, learned == 0.0).all(), "what was learned of labels")
+        asked, moment = records[:, ASKED], 1.0 * state["tickets.rounds"]
+        if self.unit > 0.0:
+            demand(state["start"] <= state["clock"], "the first time")
+            is_begun = self.has_silence and state["tickets.rounds"] > 0
+            demand(state["start"] > -math.inf or not is_begun, "the first time")
+            moment = (state["clock"] - state["start"]) / self.unit if len(asked) else 0.0
+        demand(((asked >= 0.0) & (asked <= moment)).all(), "when tickets were asked")
         settled = records[:, SETTLED]
         demand(((settled == 0.0) | ((settled == 1.0) & (known == 1.0))).all(), "settled tickets")
         demand(self.learns_late or not settled.any(), "settled tickets")
@@ -850,24 +978,30 @@ class Linear(Component):
         # What was issued before experts were weighed anew may have been ruined by an outlier.
         issued = records[:, 2 : SHOWN + 1]
         low, high = min(state["labels.floor"], 0.0), max(state["labels.ceiling"], 0.0)
+        if self.has_silence:  # before the first label it is the range
+            low = low if self.loss.has_link else min(low, self.silence)
+            high = max(
+                high, self.loss.ceiling(self.silence) if self.loss.has_link else self.silence
+            )
         fits = (issued >= low - SLACK * abs(low)) & (issued <= high + SLACK * abs(high))
         is_older = number < state["experts.mixture.charged_from"]
         demand((fits.all(axis=1) | is_older).all(), "predictions out of range")
         demand((np.abs(issued) <= LARGE).all(), "predictions out of range")
+        demand((np.abs(records[:, OF_PAIRS:]) <= LARGE).all(), "predictions out of range")
 
 
-def completed(state):
-    """Return the state with records of closed tickets and counts of all ages."""
+def completed(state, width):
+    """Return the state with records of closed tickets and all zeros."""
     state = dict(state)
-    for name in BY_AGE:
-        counts = state.get(name)
-        fits = isinstance(counts, np.ndarray) and counts.ndim == 1 and len(counts) <= AGES
-        demand(fits and (len(counts) == 0 or counts[len(counts) - 1] != 0.0), "counts by age")
-        state[name] = grown(counts, AGES)
+    for name in state.keys() & TRIMMED.keys():
+        array, size = state[name], TRIMMED[name]
+        fits = isinstance(array, np.ndarray) and array.ndim == 1 and len(array) <= size
+        demand(fits and (len(array) == 0 or array[len(array) - 1] != 0.0), f"zeros of {name}")
+        state[name] = grown(array, size)
     seen, records = state.get("tickets.seen"), state.get("tickets.records")
     fits = isinstance(records, np.ndarray) and isinstance(seen, np.ndarray) and seen.ndim == 1
-    if fits and records.shape == (np.count_nonzero(seen >= 0), WIDTH):
-        state["tickets.records"] = np.zeros((len(seen), WIDTH))
+    if fits and records.shape == (np.count_nonzero(seen >= 0), width):
+        state["tickets.records"] = np.zeros((len(seen), width))
         state["tickets.records"][seen >= 0] = records
     return state
 
@@ -1227,35 +1361,3 @@ class LinearModel(Online):
             f"{label!r} for ticket {ticket}; nothing has changed: send a right one, or cancel the "
             "ticket"
         )
-
-
-# --- A textbook method ---------------------------------------------------------------------------
-
-
-def run_ada_grad(loss: LabelLoss, scale, log: Replay, weights, sums, margins, first, last):
-    """Let AdaGrad play events of a log as if there were no delays (``replays.contenders``).
-
-    With m = sum w_i x_i the prediction of a ticket, and g_i = h l'(m, y) x_i when its label y of
-    weight h comes, sum_i += g_i^2 and w_i -= scale g_i / sqrt(sum_i). The last is the constant.
-    ``margins`` has room for the m of every row.
-    """
-    w, squares, margin_of = floats_at(weights), floats_at(sums), floats_at(margins)
-    bias = cython.cast(cython.longlong, len(weights) - 1)
-    for i in range(first, last):
-        event = log.event[i]
-        row = event if event >= 0 else ~event
-        start, end = log.place[row], log.place[row + 1]
-        if event >= 0:
-            margin = w[bias]
-            for j in range(start, end):
-                margin += w[log.index[j]] * log.value[j]
-            margin_of[row] = margin
-            log.out[row] = loss.link(margin)
-            continue
-        slope = log.weight[row] * loss.slope(margin_of[row], log.label[row])
-        for j in range(start, end + 1):
-            index = log.index[j] if j < end else bias
-            g = slope * log.value[j] if j < end else slope
-            squares[index] += g * g
-            if squares[index] > 0.0:
-                w[index] -= scale * g / sqrt(squares[index])

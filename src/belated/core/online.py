@@ -22,6 +22,7 @@ if not cython.compiled:
     from belated.core.tickets import Keys
 
 _float = float
+_NO_NUMBERS = str, bytes, complex, np.complexfloating
 
 
 def busy(who):
@@ -35,7 +36,7 @@ def busy(who):
 def number_of(given, who, name):
     """Return a label, an amount or a weight as a float."""
     try:
-        if isinstance(given, str | bytes):
+        if isinstance(given, _NO_NUMBERS):
             raise TypeError
         return _float(given)
     except (TypeError, ValueError, OverflowError):

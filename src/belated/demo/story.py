@@ -22,8 +22,8 @@ from belated.logs import Log
 from belated.models.linear import LinearModel
 from belated.replays import Replay
 from belated.replays.command import replay_flights
-from belated.replays.contenders import AT_ONCE, MEAN, OURS, WAITING
-from belated.replays.words import advice, caption, columns, table
+from belated.replays.contenders import AT_ONCE, BEST_WINDOW, MEAN, OURS
+from belated.replays.words import HEADS, advice, caption, table
 from belated.report.command import check_place
 from belated.report.plain import WIDTH, counted
 from belated.tables import aligned
@@ -221,24 +221,20 @@ def _replay(screen: Screen, *, fast: bool) -> Replay:
 
 def _table(found: Replay) -> list[str]:
     """One line per method, the least loss first."""
-    return aligned([columns(found), *table(found)])
+    return aligned([HEADS, *table(found)])
 
 
 def _alternatives(found: Replay) -> str:
     """Say what the others do, in numbers of this replay."""
-    waiting, mean = found.methods[WAITING], found.methods[MEAN]
-    dropped = found.counted - waiting.used
-    tuned = min(found.scales, key=lambda one: one.at_once)
+    held_back, mean = found.methods[BEST_WINDOW], found.methods[MEAN]
     gain, most = (
         1.0 - loss / mean.mean_loss
         for loss in (found.methods[OURS].mean_loss, found.methods[AT_ONCE].mean_loss)
     )
     return (
-        f"A fixed wait of {counted(found.wait, 'prediction')} threw {counted(dropped, 'label')} "
-        "away, the slowest. AdaGrad takes every late label for a fresh one: with steps that "
-        f"would give {tuned.at_once:,.0f} if labels came at once (scale {tuned.scale:g}), it has "
-        f"{tuned.late:,.0f}. Weather is hard to foresee: belated is {gain:.1%} below the mean of "
-        f"past labels, and {most:.1%} could be had without delays."
+        f"With a fixed window, the same model learns {counted(held_back.used, 'label')} of "
+        f"{found.counted:,}, all of them late. Weather is hard to foresee: belated is {gain:.1%} "
+        f"below the mean of past labels, and {most:.1%} could be had without delays."
     )
 
 

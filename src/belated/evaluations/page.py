@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from os import PathLike
 from pathlib import Path
 
 from belated._version import __version__
@@ -13,17 +12,12 @@ from belated.evaluations.estimators import ESTIMATORS, TITLES, Estimate
 from belated.evaluations.policies import CHOOSER
 from belated.evaluations.result import Evaluation, chosen
 from belated.evaluations.words import notes, range_of, speed_warning, title
-from belated.report import Bars, Lines, Page, Section, Series, Table, write_page
+from belated.report import Bars, Lines, Page, Section, Series, Table
 from belated.report.durations import axis, humane, moment, wait_axis
 from belated.report.plain import first_up, plain
 
 _CURVES = 4  # most policies in one picture over time
 _GROUPS = 3  # most policies beside each other in a slice
-
-
-def write(path: str | PathLike[str], evaluation: Evaluation, command: str = "") -> None:
-    """Write the page."""
-    write_page(path, page_of(evaluation, command))
 
 
 def page_of(evaluation: Evaluation, command: str = "") -> Page:
@@ -36,14 +30,7 @@ def page_of(evaluation: Evaluation, command: str = "") -> Page:
         _overlap(evaluation),
         _delays(evaluation),
     ]
-    ripe = evaluation.ripe
-    facts = {
-        "belated": __version__,
-        "decisions": f"{ripe.decisions:,}, of which {evaluation.counted:,} count",
-        "too young": f"{ripe.too_young:,}",
-        "estimator": TITLES[evaluation.estimator],
-        "context": ", ".join(ripe.log.context) or "none",
-    }
+    facts = {"belated": __version__}
     if evaluation.bad:
         facts["left out"] = str(evaluation.bad)
     lead = [f"Warning: {warning}" for warning in evaluation.about_log]
@@ -98,11 +85,10 @@ def _rewards(evaluation: Evaluation) -> Section:
         for found_by in (one.estimates[how] for how in order):
             text = None if found_by is None else range_of(found_by).replace(" ", "\u00a0")
             cells += [None if found_by is None else found_by.value, text]
-        rows.append((one.name, *cells, round(one.effective)))
+        rows.append((one.name, *cells))
     heads = ["policy"]
     for how in order:
         heads += [TITLES[how], "95 % interval"]
-    heads += ["effective sample size"]
     return Section(
         "What would every policy have earned?",
         figure,

@@ -28,6 +28,7 @@ from belated.logs.leaks import CHANGED, Hidden, check_known, is_target, told
 from belated.logs.log import SHOWN
 from belated.logs.rules import NoFeature, plain_name
 from belated.logs.spans import span_in
+from belated.report.plain import listed
 
 USUAL = Columns()
 AS_IT_IS = Reading()
@@ -208,9 +209,9 @@ def _question(columns: Columns, known: Iterable[str]) -> LogError:
     meant = ", if that is what is meant" if any(likely.values()) else ""
     return LogError(
         f"evaluate: which column{'' if len(missing) == 1 else 's'} "
-        f"{'says' if len(missing) == 1 else 'say'} {_and([MEANINGS[role] for role in missing])}? "
+        f"{'says' if len(missing) == 1 else 'say'} {listed([MEANINGS[role] for role in missing])}? "
         f"Give {python} ({options}){meant}; there is no "
-        f"{_and([repr(getattr(columns, role)) for role in missing])} among "
+        f"{listed([repr(getattr(columns, role)) for role in missing])} among "
         f"{', '.join(map(repr, free)) or 'none'}"
     )
 
@@ -218,10 +219,6 @@ def _question(columns: Columns, known: Iterable[str]) -> LogError:
 def _is_like(name: str, role: str) -> bool:
     """Whether a column is called what those of a role are called."""
     return re.search(rf"(^|_)({LIKE[role]})$", plain_name(name)) is not None
-
-
-def _and(words: Sequence[str]) -> str:
-    return " and ".join([*filter(None, [", ".join(words[:-1])]), words[-1]])
 
 
 def _named(column: Array) -> list[str | None]:

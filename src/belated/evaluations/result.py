@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -15,6 +14,7 @@ import numpy as np
 
 from belated.arrays import Floats, Ints
 from belated.errors import SpecError
+from belated.evaluations import words
 from belated.evaluations.estimators import (
     ESTIMATORS,
     FEW,
@@ -31,6 +31,8 @@ from belated.evaluations.policies import LOGGED, Policy
 from belated.files import write_whole
 from belated.logs.log import BadRows
 from belated.logs.ranks import compared, is_sure
+from belated.report import Page
+from belated.report.finding import Finding
 from belated.report.plain import counted
 from belated.report.slicing import parted
 from belated.tables import as_html
@@ -75,7 +77,7 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Evaluation:
+class Evaluation(Finding):
     """What every policy would have earned in the decisions of a log, with 95 % intervals.
 
     Rewards are per decision. ``str`` gives the words, ``to_dict`` and ``to_json`` the numbers,
@@ -199,23 +201,23 @@ class Evaluation:
     @cached_property
     def over_time(self) -> tuple[tuple[slice, Part], ...]:
         """Stretches of time."""
-        rows = windows(self.counted, min(WINDOWS, max(1, self.counted // 50)))
-        return tuple((part, self._part("", part, self.given)) for part in rows)
+        most = min(WINDOWS, max(1, self.counted // 50))
+        cuts = np.linspace(0, self.counted, most + 1).astype(int).tolist()
+        return tuple((slice(a, b), self._part("", slice(a, b))) for a, b in pairwise(cuts))
 
     @cached_property
     def slices(self) -> dict[str, tuple[Part, ...]]:
         """The most frequent values of each column that is sliced."""
         return {
             column: tuple(
-                self._part(value, rows, self.given)
-                for value, rows in parted(self.ripe.log.context[column])
+                self._part(value, rows) for value, rows in parted(self.ripe.log.context[column])
             )
             for column in self.sliced
         }
 
-    def _part(self, value: str, rows: Any, names: Mapping[str, Any]) -> Part:
+    def _part(self, value: str, rows: Any) -> Part:
         estimates, differences = {}, {}
-        for name in names:
+        for name in self.given:
             found = self.estimate(name, rows=rows)
             if found is None:
                 continue
@@ -226,9 +228,18 @@ class Evaluation:
 
     @cached_property
     def overlaps(self) -> Floats:
-        """How much every two policies do the same, from 0 to 1, in the order of ``given``."""
-        weights = {name: weighed.weights for name, weighed in self.weighed.items()}
-        return overlaps(self.given, weights)
+        """How much every two policies do the same: the mean of sum over a of min(pi, pi').
+
+        1: always the same, 0: never; in the order of ``given``. Of a policy of which only the
+        probability of what was done is known, as of the logged one, it is estimated by the mean of
+        min(w, w'), at most 1: 0 where the weights of one are 0 throughout.
+        """
+        each = [(policy, self.weighed[name].weights) for name, policy in self.given.items()]
+        found = np.eye(len(each))
+        for i, (one, w) in enumerate(each):
+            for j, (other, v) in enumerate(each[:i]):
+                found[i, j] = found[j, i] = _overlap(one, other, w, v)
+        return found
 
     @cached_property
     def speeds(self) -> tuple[Speed, ...]:
@@ -243,30 +254,22 @@ class Evaluation:
     @cached_property
     def about_log(self) -> tuple[str, ...]:
         """What is wrong with the log itself, the first of the warnings."""
-        from belated.evaluations.words import case_warning, weights_warning
-
         means = {name: astray(weighed) for name, weighed in self.weighed.items()}
         wrong = {name: mean for name, mean in means.items() if mean is not None}
-        found = (case_warning(self.ripe.log.actions), weights_warning(self, wrong))
+        found = (words.case_warning(self.ripe.log.actions), words.weights_warning(self, wrong))
         return tuple(text for text in found if text)
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
         """What to know before one believes any of it."""
-        from belated.evaluations.words import (
-            alike_warning,
-            open_warning,
-            speed_warning,
-        )
-
         found = list(self.about_log)
         if self.ripe.still_open:
-            found.append(open_warning(self.ripe))
+            found.append(words.open_warning(self.ripe))
         if self.apart is not None:
-            found.append(speed_warning(*self.apart, self.ripe))
+            found.append(words.speed_warning(*self.apart, self.ripe))
         factor = likeness(self.rewards)
         if self.blocks is None and factor > _ALIKE:
-            found.append(alike_warning(factor))
+            found.append(words.alike_warning(factor))
         for judged in self.policies.values():
             found += judged.warnings
         return tuple(found)
@@ -276,21 +279,16 @@ class Evaluation:
     @property
     def verdict(self) -> str:
         """Who is better, in one or two plain sentences."""
-        from belated.evaluations.words import verdict
-
-        return verdict(self)
+        return words.verdict(self)
 
     def summary(self) -> str:
         """Return the evaluation in words, for a terminal."""
-        from belated.evaluations.words import summary
+        return words.summary(self)
 
-        return summary(self)
+    def _page(self, command: str) -> Page:
+        from belated.evaluations.page import page_of
 
-    def page(self, path: str | PathLike[str], *, command: str = "") -> None:
-        """Write the evaluation as one HTML page (``belated[report]``), with what was typed."""
-        from belated.evaluations.page import write
-
-        write(path, self, command)
+        return page_of(self, command)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the numbers as JSON."""
@@ -321,11 +319,7 @@ class Evaluation:
             "name": self.name,
             "decisions": ripe.decisions,
             "counted": self.counted,
-            "too_young": ripe.too_young,
-            "silent": ripe.silent,
-            "late": ripe.late,
-            "silence": ripe.silence,
-            "deadline": ripe.deadline,
+            **{name: getattr(ripe, name) for name in _COUNTS},
             "unit": ripe.log.unit,
             "actions": list(ripe.log.actions),
             "context": list(ripe.log.context),
@@ -350,23 +344,16 @@ class Evaluation:
             "delays": [asdict(speed) for speed in self.speeds],
         }
 
-    def to_json(self, indent: int | None = None) -> str:
-        """Return the evaluation as JSON, without single decisions."""
-        return json.dumps(self.to_dict(), indent=indent, allow_nan=False)
-
-    def __str__(self) -> str:
-        """Return the summary."""
-        return self.summary()
-
     def __repr__(self) -> str:
         """Return the verdict and what it is about."""
         return f"<Evaluation of {self.name!r}, {counted(self.counted, 'decision')}: {self.verdict}>"
 
     def _repr_html_(self) -> str:
         """Return the verdict and the table of policies for notebooks."""
-        from belated.evaluations.words import heads, table
+        return as_html(self.verdict, words.table(self), words.heads(self))
 
-        return as_html(self.verdict, table(self), heads(self))
+
+_COUNTS = ("too_young", "silent", "late", "silence", "deadline")
 
 
 def _plain(estimate: Estimate | None) -> dict[str, float | None] | None:
@@ -500,31 +487,8 @@ def likeness(values: Floats) -> float:
     return float(means.var(ddof=1)) / alone if alone > 0.0 else 1.0
 
 
-def overlaps(policies: Mapping[str, Policy], weights: Mapping[str, Floats]) -> Floats:
-    """Return how much every two policies do the same: the mean of sum over a of min(pi, pi').
-
-    1: always the same, 0: never. Of a policy of which only the probability of what was done is
-    known, as of the logged one, it is estimated by the mean of min(w, w'), at most 1: 0 where the
-    weights of one are 0 throughout.
-    """
-    names = list(policies)
-    found = np.eye(len(names))
-    for i, first in enumerate(names):
-        for j in range(i):
-            found[i, j] = found[j, i] = _overlap(
-                policies[first], policies[names[j]], weights[first], weights[names[j]]
-            )
-    return found
-
-
 def _overlap(one: Policy, other: Policy, w: Floats, v: Floats) -> float:
     if one.probabilities is not None and other.probabilities is not None:
         both = np.minimum(one.probabilities, other.probabilities).sum(axis=1)
         return float(both.mean())
     return min(1.0, float(np.minimum(w, v).mean()))
-
-
-def windows(count: int, most: int) -> list[slice]:
-    """Return stretches of decisions of about the same length."""
-    cuts = np.linspace(0, count, min(most, count) + 1).astype(int).tolist()
-    return [slice(a, b) for a, b in pairwise(cuts)]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from belated.evaluations.estimators import TITLES
 from belated.report.durations import humane
-from belated.report.plain import WIDTH, counted, plain
+from belated.report.plain import WIDTH, counted, plain, remarks
 from belated.tables import aligned
 
 if TYPE_CHECKING:
@@ -30,9 +30,7 @@ def summary(evaluation: Evaluation) -> str:
     lines += ["", *textwrap.wrap(notes(evaluation), WIDTH)]
     for warning in evaluation.warnings[len(evaluation.about_log) :]:
         lines += textwrap.wrap(f"warning: {warning}", WIDTH, subsequent_indent="  ")
-    if evaluation.bad:
-        lines += ["", f"left out: {evaluation.bad}"]
-    return "\n".join(lines)
+    return "\n".join([*lines, *remarks((), evaluation.bad)])
 
 
 def title(evaluation: Evaluation) -> str:

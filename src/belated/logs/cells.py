@@ -1,34 +1,64 @@
-"""Arrow columns as they come, and what was read of them: values, gaps, and what means nothing.
+"""Arrow columns as NumPy arrays: numbers, words, yes or no, and times, cell by cell or at once.
 
-What a cell cannot mean is not an error here: it is marked, and the reason can be asked for.
+A cell that cannot be read is no error here: it is marked, and the reason can be asked for. Columns
+in a usual form are read by Arrow; others by the functions for one cell (``numerals``, ``dates``),
+once for every different cell, so that one row and many are read alike.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+import math
+import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any, Literal, cast
 
 import numpy as np
 
 from belated.arrays import Array, Bools
-from belated.logs.kinds import NOTHING
+from belated.logs import dates, numerals
+from belated.logs.dates import to_utc
+from belated.logs.kinds import AS_TEXT, DIGITS, NEVER, NOTHING, Kind, calendar, word
+from belated.logs.numerals import PLAIN, WHOLE, NumberForm
 from belated.logs.sources import arrow
+from belated.timeline.clock import EXACT_IN_FLOAT, fits, gaps
 
-FEW = 32
-"""Up to this many cells are read one by one when they cannot be read at once."""
+FARTHEST = {"whole": 2.0**62, "number": 1e100}
+"""Beyond this the time between two moments might not be a number."""
+Clockwork = Literal["calendar", "whole", "number"]
+"""What times are: dates, whole numbers that only int64 holds exactly, and other numbers."""
 
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Values of a column, which of them are missing, and which mean nothing."""
+    """Values of a column, which of them are missing, and which cannot be read."""
 
     values: Array
     missing: Bools
     bad: Bools
     source: Any
-    reason: Callable[[str], str]
+    why: Callable[[str], str] = lambda _: ""
+    """Says of the text of a cell what is wrong with it."""
+    refused: tuple[tuple[Bools, str | Callable[[int], str]], ...] = ()
+    """Cells that are wrong for other reasons, and what is said of each."""
+
+    @property
+    def known(self) -> Array:
+        """The values that are there and can be read."""
+        return self.values[~(self.missing | self.bad)]
+
+    def refuse(self, rows: Bools, why: str | Callable[[int], str]) -> Cells:
+        """Return the same with more bad cells."""
+        refused = (rows & ~self.bad, why)
+        return replace(self, bad=self.bad | rows, refused=(*self.refused, refused))
+
+    def reason(self, i: int) -> str:
+        """Say what is wrong with a cell."""
+        for rows, why in self.refused:
+            if rows[i]:
+                return why if isinstance(why, str) else why(i)
+        return self.why(self.text(i))
 
     def text(self, i: int) -> str:
         """Return a cell as it was given."""
@@ -41,49 +71,12 @@ def with_gaps(cells: Cells) -> Array:
     return np.where(cells.missing, np.nan, cells.values.astype(np.float64, copy=False))
 
 
-def count_like(text: Any, pattern: str) -> int:
-    """Return how many cells match."""
-    import pyarrow.compute as pc
-
-    return pc.sum(pc.match_substring_regex(text, pattern)).as_py() or 0
-
-
-def is_mostly(text: Any, pattern: str) -> bool:
-    """Whether more than half of all cells match."""
-    return 2 * count_like(text, pattern) > len(text)
-
-
-def each_word(text: Any, read: Callable[[str], Any], dtype: Any) -> Array:
-    """Return what a function makes of every cell, called once for every different one."""
-    coded = text.dictionary_encode()
-    words = [*map(read, coded.dictionary.to_pylist())]
-    values = np.array([*words, None if dtype is object else 0], dtype=dtype)
-    return values[filled(coded.indices, len(words), np.int64)]
-
-
-def by_halves(
-    text: Any, kind: Any, one: Callable[[str], int | float | None]
-) -> tuple[Array, Bools]:
-    """Return text as numbers: all at once, or else by halves, and the last few one by one."""
-    pa = arrow("reading a log")
-    dtype = np.float64 if kind == pa.float64() else np.int64
-    try:
-        found = text.cast(kind)
-    except pa.ArrowInvalid:
-        if len(text) <= FEW:
-            cells = [one(cell) for cell in text.to_pylist()]
-            bad = np.array([cell is None for cell in cells])
-            return np.array([cell or 0 for cell in cells], dtype=dtype), bad
-        half = len(text) // 2
-        left, right = by_halves(text[:half], kind, one), by_halves(text[half:], kind, one)
-        return np.concatenate([left[0], right[0]]), np.concatenate([left[1], right[1]])
-    plain = found.cast(pa.int64()) if pa.types.is_timestamp(kind) else found
-    return plain.to_numpy(zero_copy_only=False), np.zeros(len(text), dtype=np.bool_)
+# ---- columns of Arrow ----------------------------------------------------------------------------
 
 
 def decoded(column: Any) -> Any:
     """Return an array without an encoding by dictionary, in one piece."""
-    pa = arrow("reading a log")
+    pa = arrow()
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     if pa.types.is_dictionary(column.type):
@@ -93,97 +86,353 @@ def decoded(column: Any) -> Any:
 
 def is_text(column: Any) -> bool:
     """Whether a column holds text."""
-    types = arrow("reading a log").types
-    kind = column.type
+    types = arrow().types
     tests = (types.is_string, types.is_large_string, types.is_string_view)
-    return any(test(kind) for test in tests)
+    return any(test(column.type) for test in tests)
 
 
-def blanked(column: Any, nothing: tuple[str, ...]) -> Any:
-    """Return text without the space around it, and null where it says that nothing is there."""
-    import pyarrow.compute as pc
+def count_like(text: Any, pattern: str) -> int:
+    """Return how many cells match."""
+    matches = arrow().compute.match_substring_regex(text, pattern)
+    return int(matches.true_count)
 
-    pa = arrow("reading a log")
-    text = pc.utf8_trim_whitespace(column)
-    words = pa.array(nothing)
-    blank = pc.is_in(pc.utf8_lower(text), value_set=words)
-    return pc.if_else(blank, pa.scalar(None, pa.string()), text)
+
+def is_mostly(text: Any, pattern: str) -> bool:
+    """Whether more than half of all cells match."""
+    return 2 * count_like(text, pattern) > len(text)
+
+
+def without(column: Any, words: Sequence[str], *, trimmed: bool = False) -> Any:
+    """Return text with null for these words in small letters, and perhaps without space around."""
+    pa = arrow()
+    text = pa.compute.utf8_trim_whitespace(column)
+    blank = pa.compute.is_in(pa.compute.utf8_lower(text), value_set=pa.array(words, pa.string()))
+    return pa.compute.if_else(blank, pa.scalar(None, pa.string()), text if trimmed else column)
+
+
+def without_words(batch: Any, words: Sequence[str], only: str | None = None) -> Any:
+    """Return rows in which cells that are one of these words, numbers or dates are null.
+
+    ``only`` is the column in which that holds, instead of all.
+    """
+    pa = arrow()
+    for place, name in enumerate(batch.schema.names):
+        if not words or only not in (None, name):
+            continue
+        column = decoded(batch.column(place))
+        if is_text(column):
+            column = without(column, words)
+        else:
+            for said in words:
+                with suppress(pa.ArrowInvalid, pa.ArrowNotImplementedError):  # no number, no date
+                    blank = pa.compute.equal(column, pa.scalar(said).cast(column.type))
+                    column = pa.compute.if_else(blank, pa.scalar(None, column.type), column)
+        batch = batch.set_column(place, name, column)
+    return batch
 
 
 def nulls(column: Any) -> Bools:
     """Return which cells are null."""
-    if not column.null_count:
-        return np.zeros(len(column), dtype=np.bool_)
-    nulls: Bools = column.is_null().to_numpy(zero_copy_only=False).copy()
-    return nulls
+    found: Bools = column.is_null().to_numpy(zero_copy_only=False)
+    return found.copy()
 
 
-def filled(column: Any, filler: Any, dtype: Any) -> Array:
-    """Return the values, with a filler where there are none."""
+def _filled(column: Any, filler: Any) -> Array:
+    """Return the values, with a filler for null."""
     full = column.fill_null(filler) if column.null_count else column
     values: Array = full.to_numpy(zero_copy_only=False)
-    return values if dtype is None else values.astype(dtype, copy=False)
+    return values
 
 
-def nothing(column: Any, missing: Bools, dtype: Any, reason: str) -> Cells:
-    """Return a column of which no cell means anything."""
+def each(text: Any, read: Callable[[str], Any], dtype: Any) -> tuple[Array, Bools]:
+    """Return what a function makes of every cell, and where that is None; null is neither.
+
+    The function is called once for every different cell.
+    """
+    coded = text.dictionary_encode()
+    found = [*map(read, coded.dictionary.to_pylist()), None]
+    values = found if dtype is object else [0 if value is None else value for value in found]
+    none = np.array([value is None for value in found])
+    none[-1] = False
+    places = _filled(coded.indices, len(found) - 1)
+    return np.array(values, dtype=dtype)[places], none[places]
+
+
+def _unreadable(column: Any, dtype: Any, what: str) -> Cells:
+    """Return a column of a type that cannot be read."""
+    missing = nulls(column)
+    reason = f"is of type {column.type}, and no {what}"
     return Cells(np.zeros(len(column), dtype), missing, ~missing, column, lambda _: reason)
 
 
-# ---- words that mean nothing: those of a log of its own, and marks in a target of words ----------
-
-NO_WORD = "none"
-"""A mark that is a word too: fraud or none."""
+# ---- numbers -------------------------------------------------------------------------------------
 
 
-def small(words: Sequence[str]) -> tuple[str, ...]:
-    """Return words as they are compared: in small letters, without space around them."""
-    return tuple(dict.fromkeys(word.strip().lower() for word in words))
+def read_numbers(column: Any, form: NumberForm = "plain") -> Cells:
+    """Return numbers as float64; truth values are 0 and 1, durations are seconds."""
+    column = decoded(column)
+    if form == "plain" or not is_text(column):
+        return numbers(column, np.float64)
+    text = without(column, NOTHING, trimmed=True)
+    values, bad = each(text, lambda cell: numerals.number(cell, form), np.float64)
+    return Cells(values, nulls(text), bad, column, lambda _: numerals.LIKE[form])
 
 
-def without_words(batch: Any, words: tuple[str, ...]) -> Any:
-    """Return rows in which cells that are one of these words, numbers or dates are empty."""
-    for place, name in enumerate(batch.schema.names) if words else ():
-        column = decoded(batch.column(place))
-        blank = without(column, words) if is_text(column) else _without_values(column, words)
-        batch = batch.set_column(place, name, blank)
-    return batch
+def numbers(column: Any, dtype: type[np.int64] | type[np.float64], *, never: bool = False) -> Cells:
+    """Return numbers; infinity is bad, or with ``never`` says that there is none."""
+    types = arrow().types
+    if is_text(column):
+        return _numbers_in_text(column, dtype, never)
+    missing, kind = nulls(column), column.type
+    if types.is_duration(kind) or types.is_time(kind):
+        counts = _filled(column.cast(f"int{kind.bit_width}"), 0).astype(np.int64)
+        values = np.where(missing, 0.0, counts / (dates.SECOND // dates.EPOCH_UNITS[kind.unit]))
+        return Cells(values, missing, np.zeros(len(column), np.bool_), column)
+    if types.is_boolean(kind) or types.is_decimal(kind):
+        column = column.cast("uint8" if types.is_boolean(kind) else "float64")
+    elif not (types.is_integer(kind) or types.is_floating(kind)):
+        return _unreadable(column, dtype, "number")
+    given = _filled(column, 0)
+    if given.dtype.kind == "f":
+        missing |= gaps(given) if never else np.isnan(given)
+        given = np.where(missing, 0.0, given)
+    bad = ~fits(given, np.dtype(dtype)) | (np.abs(given) == math.inf)
+    return Cells(np.where(bad, 0, given).astype(dtype), missing, bad, column, why_no_number)
 
 
-def without(column: Any, words: tuple[str, ...]) -> Any:
-    """Return text in which cells that are one of these words are empty, and others as they are."""
-    import pyarrow.compute as pc
-
-    pa = arrow("reading a log")
-    plain = pc.utf8_lower(pc.utf8_trim_whitespace(column))
-    blank = pc.is_in(plain, value_set=pa.array(words, pa.string()))
-    return pc.if_else(blank, pa.scalar(None, pa.string()), column)
-
-
-def _without_values(column: Any, words: tuple[str, ...]) -> Any:
-    """Return numbers or dates without those that the words are."""
-    import pyarrow.compute as pc
-
-    pa = arrow("reading a log")
-    for word in words:
+def _numbers_in_text(column: Any, dtype: type[np.int64] | type[np.float64], never: bool) -> Cells:
+    pa = arrow()
+    text = column
+    for words in ((), NEVER if never else NOTHING):
+        text = without(column, words, trimmed=True) if words else column
         try:
-            value = pa.scalar(word).cast(column.type)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            continue  # this one is no such thing
-        column = pc.if_else(pc.equal(column, value), pa.scalar(None, column.type), column)
-    return column
+            found = text.cast(pa.from_numpy_dtype(dtype))
+        except pa.ArrowInvalid:
+            continue
+        values, missing = _filled(found, 0), nulls(text)
+        if dtype is np.float64:
+            missing |= gaps(values) if never else np.isnan(values)
+        bad = ~(missing | np.isfinite(values))
+        values = np.where(missing | bad, 0, values)
+        return Cells(values, missing, bad, column, why_no_number)
+    values, bad = each(text, numerals.whole if dtype is np.int64 else numerals.number, dtype)
+    return Cells(values, nulls(text), bad, column, why_no_number)
 
 
-def marks_of(column: Any) -> tuple[tuple[str, ...], Counter[str]]:
-    """Return which marks mean nothing in a target, and how often each one is there.
+def why_no_number(text: str) -> str:
+    """Say why a cell is no number."""
+    if re.match(PLAIN, text):
+        return "cannot be kept exactly beside the first rows: give all times as whole numbers"
+    return "is no finite number"
 
-    ``none`` is a word where only one other is there, as a yes or no has two.
+
+# ---- times ---------------------------------------------------------------------------------------
+
+
+def kind_of(column: Any) -> Clockwork | None:
+    """Return what kind of times a column could hold; None: none, or nothing at all is in it."""
+    pa, column = arrow(), decoded(column)
+    types = pa.types
+    if column.null_count == len(column):
+        return None
+    if types.is_timestamp(column.type) or types.is_date(column.type):
+        return "calendar"
+    if types.is_integer(column.type):
+        ends = pa.compute.min_max(column).as_py()
+        is_large = max(abs(ends["min"]), abs(ends["max"])) > EXACT_IN_FLOAT
+        return "whole" if is_large else "number"
+    if types.is_floating(column.type) or types.is_decimal(column.type):
+        return "number"
+    if not is_text(column):
+        return None
+    text = without(column, NEVER, trimmed=True).drop_null()
+    if not is_mostly(text, PLAIN):
+        return "calendar" if form_of(text) is not None else None
+    whole = text.filter(pa.compute.match_substring_regex(text, WHOLE)).to_pylist()
+    return "whole" if any(abs(float(cell)) > EXACT_IN_FLOAT for cell in whole) else "number"
+
+
+def form_of(text: Any) -> str | None:
+    """Return the first form of dates that most cells have."""
+    forms = {**dates.FORMS, dates.ISO: dates.ISO_DATE}
+    return next((form for form, pattern in forms.items() if is_mostly(text, pattern)), None)
+
+
+def is_blank(column: Any) -> bool:
+    """Whether nothing at all is in a column."""
+    column = decoded(column)
+    text = without(column, NEVER) if is_text(column) else column
+    return bool(text.null_count == len(text))
+
+
+def read_moments(
+    column: Any,
+    kind: Clockwork,
+    zone: str | None,
+    form: str = dates.ISO,
+    *,
+    late: bool = False,
+) -> Cells:
+    """Return times by a clock: nanoseconds in UTC, int64 or float64.
+
+    ``zone`` is that of times that name none, by default UTC; ``form`` is how text writes dates;
+    ``late`` reads a wall time that occurs twice as the second one.
     """
     column = decoded(column)
-    if not is_text(column):
-        return (), Counter()
-    cells = Counter(cell.strip() for cell in column.to_pylist() if cell is not None)
-    words = {cell for cell in cells if cell.lower() not in NOTHING}
-    kept = NO_WORD if len(words) == 1 else None
-    marks = tuple(mark for mark in NOTHING if mark != kept)
-    return marks, Counter({cell: n for cell, n in cells.items() if cell and cell.lower() in marks})
+    if kind == "calendar":
+        cells, is_wall = _dates(column, form)
+        if zone is None or not np.any(is_wall):
+            return cells
+        values = np.where(is_wall, to_utc(cells.values, zone, late=late), cells.values)
+        return replace(cells, values=values)
+    found = numbers(column, np.int64 if kind == "whole" else np.float64, never=True)
+    bad = found.bad | ((np.abs(found.values) > FARTHEST[kind]) & ~found.missing)
+    return replace(found, values=np.where(bad, 0, found.values), bad=bad, why=_why_no_time)
+
+
+def _why_no_time(text: str) -> str:
+    if re.match(PLAIN, text) and abs(float(text)) > FARTHEST["whole"]:
+        return "is too far away for a time; leave the cell empty where no answer came"
+    return why_no_number(text)
+
+
+def _dates(column: Any, form: str) -> tuple[Cells, Bools | bool]:
+    """Return dates, in UTC or of their wall clock, and which of them are of the latter."""
+    pa = arrow()
+    if unit := dates.epoch_unit(form):
+        return _counts(column, dates.EPOCH_UNITS[unit]), False
+    if form == dates.DIGITS and not is_text(column):
+        column = column.cast(pa.int64(), safe=False).cast(pa.string())
+    if is_text(column):
+        return _dates_in_text(column, form)
+    if pa.types.is_date(column.type):
+        column = column.cast(pa.timestamp("s"))
+    if not pa.types.is_timestamp(column.type):
+        return _unreadable(column, np.int64, "date"), False
+    counts, missing = _filled(column.cast(pa.int64()), 0), nulls(column)
+    scale = dates.EPOCH_UNITS[column.type.unit]
+    bad = ~missing & (np.abs(counts) > _most(scale))
+    values = np.where(bad | missing, 0, counts) * scale
+    return Cells(values, missing, bad, column, _why_no_date), column.type.tz is None
+
+
+def _most(scale: int) -> int:
+    """Return the largest count whose nanoseconds are a number, also in other time zones."""
+    return (2**63 - 1 - 2 * dates.DAY) // scale
+
+
+def _dates_in_text(column: Any, form: str) -> tuple[Cells, Bools | bool]:
+    pa = arrow()
+    text = column
+    for words in ((), NEVER) if form == dates.ISO else ():
+        text = without(column, words, trimmed=True) if words else column
+        some = text.drop_null()
+        # A cast that fails is slow: it does not stop at the first wrong cell.
+        has_zone = bool(len(some)) and bool(re.search(dates.ZONED, some[0].as_py()[10:]))
+        try:
+            found = text.cast(pa.timestamp("ns", "UTC" if has_zone else None))
+        except pa.ArrowInvalid:
+            continue
+        values, none = _filled(found.cast(pa.int64()), 0), np.zeros(len(column), np.bool_)
+        return Cells(values, nulls(text), none, column, _why_no_date), not has_zone
+    return _dates_by_parts(column, form)
+
+
+def _dates_by_parts(column: Any, form: str) -> tuple[Cells, Bools]:
+    """Return dates of any form: few days and few times of day are different."""
+    pa = arrow()
+    text = without(column, NEVER, trimmed=True)
+    found, missing = pa.compute.extract_regex(text, pattern=dates.FORMS[form]), nulls(text)
+    day, clock = (pa.compute.struct_field(found, name) for name in ("day", "clock"))
+    days, no_day = each(day, lambda cell: dates.day_of(cell, form), np.int64)
+    clocks, no_clock, has_zone = _clocks(clock)
+    bad = (nulls(found) | no_day | no_clock) & ~missing
+    reason = f"is no time like {dates.EXAMPLES[form]}, as the others are ({form})"
+    why = _why_no_date if form == dates.ISO else lambda _: reason
+    return Cells(np.where(bad | missing, 0, days + clocks), missing, bad, column, why), ~has_zone
+
+
+def _clocks(column: Any) -> tuple[Array, Bools, Bools]:
+    """Return times of day in nanoseconds, which are none, and which name their zone."""
+    pa = arrow()
+    pc, half_day = pa.compute, dates.DAY // 2
+    text = pc.replace_substring_regex(pc.utf8_ltrim(column, " ,T:"), r"^(\d):", r"0\1:")
+    half = pc.replace_substring_regex(text, r"(?i)\s*[ap]\.?m\.?$", "")
+    try:
+        plain = pc.binary_join_element_wise("1970-01-01", half, " ").cast(pa.timestamp("ns"))
+    except pa.ArrowInvalid:
+        zoned = _filled(pc.match_substring_regex(column, dates.ZONED), False)
+        return *each(column, dates.clock_of, np.int64), zoned
+    values = _filled(plain.cast(pa.int64()), 0)
+    is_half = _filled(pc.not_equal(text, half), False)
+    is_late = _filled(pc.match_substring_regex(text, r"(?i)p\.?m\.?$"), False)
+    hours = values // (3600 * dates.SECOND)
+    bad = is_half & ((hours < 1) | (hours > 12))
+    values = np.where(is_half, values % half_day + half_day * is_late, values)
+    return values, bad, np.zeros(len(column), np.bool_)
+
+
+def _counts(column: Any, scale: int) -> Cells:
+    """Return dates that are counted since 1970."""
+    is_whole = arrow().types.is_integer(column.type)
+    if is_text(column):
+        some = without(column, NEVER, trimmed=True).drop_null()
+        is_whole = count_like(some, WHOLE) == len(some)
+    cells = numbers(column, np.int64 if is_whole else np.float64, never=True)
+    whole = np.floor(cells.values)
+    bad = cells.bad | (np.abs(whole) > _most(scale))
+    fraction = np.where(bad, 0, (cells.values - whole) * scale).astype(np.int64)
+    values = np.where(bad, 0, whole).astype(np.int64) * scale + fraction
+    return Cells(values, cells.missing, bad, column, why_no_number)
+
+
+def _why_no_date(text: str) -> str:
+    year = re.match(r"\s*(\d{4})-\d\d-\d\d", text)
+    if year and not 1677 < int(year[1]) < 2262:
+        return "is beyond the years 1678 to 2261; leave the cell empty where no answer came"
+    return f"is no time like {dates.EXAMPLES[dates.ISO]}"
+
+
+# ---- features: of a whole column the same as ``Kind.features`` gives of one cell -----------------
+
+
+def read_kind(column: Any, kind: Kind) -> Cells:
+    """Return the cells of a column, read as what it becomes."""
+    if kind.what == "time":
+        return read_moments(column, "calendar", kind.zone, kind.form)
+    column = decoded(column)
+    if kind.what == "text":
+        cells = _of_python(column)
+        values, none = each(cells, kind.read, object)
+        return Cells(values, nulls(cells) | none, np.zeros(len(column), np.bool_), column)
+    if kind.what == "yes or no" and kind.words != DIGITS:
+        cells = without(column, NOTHING) if is_text(column) else _of_python(column)
+        values, none = each(cells, kind.read, np.float64)
+        return Cells(values, nulls(cells), none, column, lambda _: kind.wrong)
+    return read_numbers(column, cast("NumberForm", kind.form))
+
+
+def _of_python(column: Any) -> Any:
+    """Return a column of which every cell is a value that Python has; NaN is null."""
+    pa = arrow()
+    if pa.types.is_floating(column.type):
+        return pa.array(column.to_numpy(zero_copy_only=False), from_pandas=True)
+    if pa.types.is_timestamp(column.type):
+        return column.cast(pa.timestamp("us", column.type.tz), safe=False)
+    return column.cast(pa.string()) if pa.types.is_decimal(column.type) else column
+
+
+def features_of(kind: Kind, cells: Cells) -> dict[str, Array]:
+    """Return the features that a column becomes."""
+    if kind.what == "text":
+        return {kind.name: cells.values}
+    if kind.what == "time":
+        columns = calendar(kind, cells.values)
+        for column in columns.values():
+            column[cells.missing] = np.nan if column.dtype.kind == "f" else None
+        return columns
+    values = with_gaps(cells)
+    if kind.what != "number and text":
+        return {kind.name: values}
+    words = each(arrow().array(values, from_pandas=True), word, object)[0]
+    return {kind.name: values, kind.name + AS_TEXT: words}

@@ -1,4 +1,4 @@
-"""Dates as files write them: ISO 8601, American, German, with named months, counts since 1970.
+"""Dates as files write them, parts of the calendar, and wall clocks of time zones.
 
 A form says how the dates of one column are written. It is recognised from the first rows, shown,
 and the same for the whole column: a date in another form makes a bad row.
@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime, timedelta
-from functools import cache
+from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
 from types import MappingProxyType
 from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from belated.arrays import Array, Bools, Ints
+from belated.arrays import Array, Ints
 from belated.errors import LogError
 
 SECOND = 1_000_000_000
@@ -25,79 +25,51 @@ DAY = 86_400 * SECOND
 ISO = "ISO 8601"
 DIGITS = "year month day, in digits"
 EPOCH = "since 1970"
-"""How counts since 1970 are called, after their unit."""
+"""Counts since 1970 are called this after their unit."""
 EPOCH_UNITS: Mapping[str, int] = MappingProxyType(
     {"s": SECOND, "ms": 1_000_000, "us": 1_000, "ns": 1}
 )
-"""Nanoseconds in what dates are counted in."""
+"""Nanoseconds in one unit of counts since 1970."""
+ISO_DATE = r"^\s*(\d{4}-\d\d-\d\d([T ].*)?|\d{8}T\d.*)\s*$"
 
-_MONTHS = {
-    name: number
-    for number, names in {
-        1: "jan",
-        2: "feb",
-        3: "mar mär mae mrz",
-        4: "apr",
-        5: "may mai",
-        6: "jun",
-        7: "jul",
-        8: "aug",
-        9: "sep",
-        10: "oct okt",
-        11: "nov",
-        12: "dec dez",
-    }.items()
-    for name in names.split()
-}
-"""By their first three letters, in English and German."""
-
-_CLOCK = (
-    r"(?P<H>\d{1,2}):(?P<M>[0-5]\d)(?::(?P<S>[0-5]\d)(?:[.,](?P<f>\d{1,9}))?)?"
-    r"(?:\s*(?P<p>[AaPp])\.?[Mm]\.?)?"
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_NAME = rf"(?i:{'|'.join(_MONTHS)})[a-z]{{0,6}}\.?"
+_YEAR = r"(?:\d{4}|\d\d)"
+_SLASHES = rf"\d{{1,2}}[/-]\d{{1,2}}[/-]{_YEAR}"
+_DAYS: Mapping[str, tuple[str, str, str]] = MappingProxyType(
+    {
+        ISO: (r"\d{4}-?\d\d-?\d\d", "ymd", "2024-05-01T12:00 or 2024-05-01 12:00:00+02:00"),
+        "month/day/year": (_SLASHES, "mdy", "5/31/2024 1:30 PM"),
+        "day/month/year": (_SLASHES, "dmy", "31/5/2024 13:30"),
+        "day.month.year": (rf"\d{{1,2}}\.\s?\d{{1,2}}\.\s?{_YEAR}", "dmy", "31.5.2024 13:30"),
+        "year/month/day": (r"\d{4}[/.]\d{1,2}[/.]\d{1,2}", "ymd", "2024/5/31 13:30"),
+        "day name year": (
+            *(rf"\d{{1,2}}[\s/-]*{_NAME}[\s,/-]+{_YEAR}", "dmy"),
+            "31 May 2024 13:30 or 31/May/2024:13:30:00 +0000",
+        ),
+        "name day year": (rf"{_NAME}\s+\d{{1,2}},?\s+{_YEAR}", "mdy", "May 31, 2024 1:30 PM"),
+        DIGITS: (r"(?:19|20)\d{6}", "ymd", "20240531 or 20240531133000"),
+    }
 )
-_ZONE = r"\s*(?P<z>Z|UTC|GMT|[+-]\d\d:?\d\d)?"
-_TIME = rf"(?:(?:,?\s+|T){_CLOCK})?{_ZONE}\s*$"
-_IN_DIGITS = (
-    r"(?:(?:,?\s+|T)?(?P<H>\d\d):?(?P<M>[0-5]\d)(?::?(?P<S>[0-5]\d)(?:[.,](?P<f>\d{1,9}))?)?"
-    rf"(?:\s*(?P<p>[AaPp])\.?[Mm]\.?)?)?{_ZONE}\s*$"
-)
-_NAME = rf"(?P<b>(?i:{'|'.join(sorted({*_MONTHS, 'MÄR'}))})[A-Za-zÀ-ÿ]{{0,6}})\.?"
-_YEAR = r"(?P<y>\d{4}|\d\d)"
-_ON = r"^\s*(?:[A-Za-z]{2,9}\.?,?\s+)?"
-_ORDINAL = r"(?:st|nd|rd|th|\.)?"
-
+"""By form, what a day looks like, the order of its year, month and day, and examples."""
 FORMS: Mapping[str, str] = MappingProxyType(
     {
-        "month/day/year": r"^\s*(?P<m>\d{1,2})[/-](?P<d>\d{1,2})[/-](?P<y>\d{4}|\d\d)" + _TIME,
-        "day/month/year": r"^\s*(?P<d>\d{1,2})[/-](?P<m>\d{1,2})[/-](?P<y>\d{4}|\d\d)" + _TIME,
-        "day.month.year": r"^\s*(?P<d>\d{1,2})\.\s?(?P<m>\d{1,2})\.\s?(?P<y>\d{4}|\d\d)" + _TIME,
-        "year/month/day": r"^\s*(?P<y>\d{4})[/.](?P<m>\d{1,2})[/.](?P<d>\d{1,2})" + _TIME,
-        "day name year": (
-            _ON + r"(?P<d>\d{1,2})" + _ORDINAL + r"[\s-]*" + _NAME + r"[\s,-]+" + _YEAR + _TIME
-        ),
-        "name day year": (_ON + _NAME + r"\s+(?P<d>\d{1,2})" + _ORDINAL + r",?\s+" + _YEAR + _TIME),
-        "day/name/year": (
-            rf"^\s*\[?(?P<d>\d{{1,2}})/{_NAME}/{_YEAR}(?:(?::|,?\s+|T){_CLOCK})?{_ZONE}\]?\s*$"
-        ),
-        DIGITS: r"^\s*(?P<y>(?:19|20)\d\d)(?P<m>\d\d)(?P<d>\d\d)" + _IN_DIGITS,
+        form: (
+            rf"^\s*\[?(?:[A-Za-z]{{3,9}},?\s+)?(?P<day>{day})"
+            r"(?P<clock>(?:(?:,?\s+|[T:])?\d{1,2}(?::?\d\d.*)?)?)\]?\s*$"
+        )
+        for form, (day, _, _) in _DAYS.items()
     }
 )
-"""What the dates of each form look like; those of :data:`ISO` are read by Arrow."""
-EXAMPLES: Mapping[str, str] = MappingProxyType(
-    {
-        ISO: "2024-05-01T12:00 or 2024-05-01 12:00:00+02:00",
-        "month/day/year": "5/31/2024 1:30 PM",
-        "day/month/year": "31/5/2024 13:30",
-        "day.month.year": "31.5.2024 13:30",
-        "year/month/day": "2024/5/31 13:30",
-        "day name year": "31 May 2024 13:30",
-        "name day year": "May 31, 2024 1:30 PM",
-        "day/name/year": "31/May/2024:13:30:00 +0000",
-        DIGITS: "20240531 or 20240531133000",
-    }
+"""What the dates of each form look like: a day, and perhaps a time."""
+EXAMPLES: Mapping[str, str] = MappingProxyType({form: says for form, (*_, says) in _DAYS.items()})
+ZONED = r"(?i)(Z|UTC|GMT|[+-]\d\d:?\d\d)\s*\]?$"
+"""The end of a time that names its zone."""
+_CLOCK = re.compile(
+    r"(?:,?\s+|[T:])?(?P<H>\d{1,2})(?::?(?P<M>[0-5]\d)(?::?(?P<S>[0-5]\d)(?:[.,](?P<f>\d{1,9}))?)?)?"
+    r"(?:\s*(?P<p>[ap])\.?m\.?)?\s*(?P<z>Z|UTC|GMT|[+-]\d\d:?\d\d)?\s*\]?",
+    re.ASCII | re.IGNORECASE,
 )
-KNOWN = "; ".join(text.partition(" or ")[0] for text in EXAMPLES.values())
-"""What to say where no form is recognised."""
 
 
 def epoch(unit: str) -> str:
@@ -106,7 +78,7 @@ def epoch(unit: str) -> str:
 
 
 def epoch_unit(form: str) -> str | None:
-    """Return what a form counts in; None: it does not count.
+    """Return the unit of a form that counts; None: it does not count.
 
     >>> epoch_unit(epoch("ms")), epoch_unit(ISO)
     ('ms', None)
@@ -120,70 +92,50 @@ def one_written(text: str, form: str) -> tuple[int, bool] | None:
 
     >>> one_written("31.5.2024 13:30", "day.month.year")
     (1717162200000000000, False)
-    >>> one_written("Fri, May 31, 2024 1:30 PM GMT", "name day year")
+    >>> one_written("Fri, 31 May 2024 1:30 PM GMT", "day name year")
     (1717162200000000000, True)
     """
-    found = re.match(FORMS[form], text.strip(), re.ASCII)
+    found = re.match(FORMS[form], text, re.ASCII)
     if found is None:
         return None
-    text_of = {name: part or "" for name, part in found.groupdict().items()}
-    numbers = {name: np.array([READ[name](part)]) for name, part in text_of.items()}
-    moments, is_wrong = moments_of(numbers)
-    return None if is_wrong[0] else (int(moments[0]), bool(text_of["z"]))
+    day, clock = day_of(found["day"], form), clock_of(found["clock"])
+    return (
+        None
+        if day is None or clock is None
+        else (day + clock, bool(re.search(ZONED, found["clock"])))
+    )
 
 
-def _month(name: str) -> int:
-    return _MONTHS.get(name[:3].lower(), 0)
+def day_of(text: str, form: str) -> int | None:
+    """Return the nanoseconds from 1970 to a day; None: there is no such day."""
+    numbers = re.findall(r"(?<!\d)\d{4}|\d\d?|[A-Za-z]+", text)
+    part = dict(zip(_DAYS[form][1], numbers, strict=False))
+    month, year = part["m"][:3].lower(), int(part["y"])
+    if year < 100:
+        year += 2000 if year < 69 else 1900
+    try:
+        number = int(month) if month.isdigit() else _MONTHS.index(month) + 1
+        days = date(year, number, int(part["d"])).toordinal() - date(1970, 1, 1).toordinal()
+    except ValueError:
+        return None
+    return days * DAY if 1677 < year < 2262 else None
 
 
-def _shift(zone: str) -> int:
-    """Return by how many seconds a zone is ahead of UTC."""
-    if not zone or zone[0] not in "+-":
+@lru_cache(maxsize=1 << 17)  # there are 86,400 seconds in a day
+def clock_of(text: str) -> int | None:
+    """Return the nanoseconds from midnight, in UTC if a zone is named; None: it is no time."""
+    if not text:
         return 0
-    minutes = int(zone[1:3]) * 60 + int(zone[-2:])
-    return 60 * (minutes if zone[0] == "+" else -minutes)
-
-
-def _whole(text: str) -> int:
-    return int(text or "0")
-
-
-def _half(text: str) -> int:
-    """Return 1 for a.m., 2 for p.m."""
-    return {"a": 1, "p": 2}.get(text.lower(), 0)
-
-
-def _fraction(text: str) -> int:
-    """Return nanoseconds."""
-    return int(text.ljust(9, "0"))
-
-
-READ: Mapping[str, Callable[[str], int]] = MappingProxyType(
-    dict.fromkeys("ymdHMS", _whole) | {"b": _month, "p": _half, "z": _shift, "f": _fraction}
-)
-"""What each part of a date is as a number."""
-
-
-def moments_of(parts: Mapping[str, Ints]) -> tuple[Ints, Bools]:
-    """Return nanoseconds, and what is no date, from the parts of dates."""
-    year, day, hour, half = parts["y"], parts["d"], parts["H"], parts["p"]
-    month = parts["b"] if "b" in parts else parts["m"]
-    year = np.where(year < 100, np.where(year < 69, year + 2000, year + 1900), year)
-    wrong = (hour > 23) | ((half > 0) & ((hour < 1) | (hour > 12)))
-    hour = np.where(half > 0, hour % 12 + 12 * (half == 2), hour)
-    wrong |= (month < 1) | (month > 12) | (day < 1) | (year < 1678) | (year > 2261)
-    month, year = np.where(wrong, 1, month), np.where(wrong, 1970, year)
-    months = ((year - 1970) * 12 + month - 1).astype(np.int64).view("datetime64[M]")
-    following = months + np.timedelta64(1, "M")
-    first, then = (each.astype("datetime64[D]").astype(np.int64) for each in (months, following))
-    wrong |= day > then - first
-    seconds = hour * 3600 + parts["M"] * 60 + parts["S"] - parts["z"]
-    values = (first + day - 1) * DAY + seconds * SECOND + parts["f"]
-    return np.where(wrong, 0, values), wrong
-
-
-STAMPS = {8: (1, ()), 12: (10**4, (100, 1)), 14: (10**6, (10**4, 100, 1))}
-"""By their number of digits: what the date is times, and what hours, minutes and seconds are."""
+    found = _CLOCK.fullmatch(text)
+    if found is None:
+        return None
+    hour, half, zone = int(found["H"]), (found["p"] or "").lower(), found["z"] or ""
+    if hour > 23 or (half and not 0 < hour < 13):
+        return None
+    hour = hour % 12 + 12 * (half == "p") if half else hour
+    ahead = 60 * int(zone[1:3]) + int(zone[-2:]) if zone[:1] in ("+", "-") else 0
+    minutes = 60 * hour + int(found["M"] or 0) - (ahead if zone[:1] == "+" else -ahead)
+    return (60 * minutes + int(found["S"] or 0)) * SECOND + int((found["f"] or "").ljust(9, "0"))
 
 
 def are_stamps(values: Array) -> bool:
@@ -194,20 +146,11 @@ def are_stamps(values: Array) -> bool:
     >>> are_stamps(np.array([20240531, 20240532])), are_stamps(np.array([]))
     (False, False)
     """
-    if not len(values) or not (np.floor(values) == values).all() or values.min() < 19_000_101:
+    if not len(values) or not (np.floor(values) == values).all():
         return False
-    length = len(f"{values.max():.0f}")
-    if length not in STAMPS or length != len(f"{values.min():.0f}"):
-        return False
-    scale, units = STAMPS[length]
-    whole = values.astype(np.int64)
-    day, clock = whole // scale, whole % scale
-    parts = {"y": day // 10_000, "m": day // 100 % 100, "d": day % 100}
-    for name, unit in zip("HMS", (*units, 0, 0, 0)[:3], strict=True):
-        parts[name] = clock // unit % 100 if unit else np.zeros_like(whole)
-    nothing = dict.fromkeys("pzf", np.zeros_like(whole))
-    is_late = (parts["y"] > 2100) | (parts["M"] > 59) | (parts["S"] > 59)
-    return not (moments_of(parts | nothing)[1] | is_late).any()
+    texts = [f"{value:.0f}" for value in values.tolist()]
+    is_long = len(texts[0]) in (8, 12, 14) and len({*map(len, texts)}) == 1
+    return is_long and all(one_written(text, DIGITS) is not None for text in texts)
 
 
 # ---- parts of the calendar ---------------------------------------------------------------------
@@ -245,11 +188,10 @@ def calendar_part(part: str, wall: Ints, utc: Ints) -> Array:
 # ---- wall clocks to UTC, by the rules of a named time zone ---------------------------------------
 # A wall clock that is put back shows an hour twice, and one that is put forward leaves one out. As
 # in PEP 495, both readings of a wall time are those of a clock that has not been changed yet (the
-# earlier one) and of a clock that has been changed already.
+# earlier one) and of a clock that has been changed already. Clocks change on quarters of an hour.
 
-DAY_IN_SECONDS = 86_400
-"""Seconds in a day."""
-_START = datetime(1970, 1, 1, tzinfo=UTC)
+_QUARTER = 900 * SECOND
+_START = datetime(1970, 1, 1)
 
 
 def zone_named(name: str) -> ZoneInfo:
@@ -280,17 +222,8 @@ def to_utc(local: Ints, zone: str, *, late: bool = False) -> Ints:
     >>> to_utc(wall.view(np.int64), "America/New_York").view("datetime64[ns]").astype("M8[m]")
     array(['2013-11-03T05:30', '2013-07-01T16:00'], dtype='datetime64[m]')
     """
-    if not len(local):
-        return local
-    first, last = (int(year) for year in _years(local))
-    changes = [change for year in range(first - 1, last + 2) for change in _changes(zone, year)]
     rules = zone_named(zone)
-    start = changes[0][1] if changes else _offset(rules, int(local[0]) // SECOND)
-    offsets = np.array([start, *(after for _, _, after in changes)], dtype=np.int64)
-    side = min if late else max
-    turns = [at + side(before, after) for at, before, after in changes]
-    known = np.searchsorted(np.array(turns, dtype=np.int64), local // SECOND, side="right")
-    return local - offsets[known] * SECOND
+    return local - _offsets(local, lambda wall: wall.replace(tzinfo=rules, fold=late))
 
 
 def to_wall(utc: Ints, zone: str) -> Ints:
@@ -300,50 +233,17 @@ def to_wall(utc: Ints, zone: str) -> Ints:
     >>> to_wall(noon, "America/New_York").view("datetime64[ns]").astype("M8[m]")
     array(['2013-07-01T08:00'], dtype='datetime64[m]')
     """
-    if not len(utc):
-        return utc
-    first, last = _years(utc)
-    changes = [change for year in range(first, last + 1) for change in _changes(zone, year)]
-    start = changes[0][1] if changes else _offset(zone_named(zone), int(utc[0]) // SECOND)
-    offsets = np.array([start, *(after for _, _, after in changes)], dtype=np.int64)
-    turns = np.array([at for at, _, _ in changes], dtype=np.int64)
-    return utc + offsets[np.searchsorted(turns, utc // SECOND, side="right")] * SECOND
+    rules = zone_named(zone)
+    return utc + _offsets(utc, lambda at: at.replace(tzinfo=UTC).astimezone(rules))
 
 
-def _years(local: Ints) -> tuple[int, int]:
-    ends = np.array([local.min(), local.max()]).view("datetime64[ns]").astype("datetime64[Y]")
-    first, last = ends.astype(np.int64) + 1970
-    return int(first), int(last)
-
-
-@cache
-def _changes(zone: str, year: int) -> tuple[tuple[int, int, int], ...]:
-    """Return all changes of the clock in a year of UTC: when, and the offsets around it."""
-    rules, found = zone_named(zone), []
-    day = int(datetime(year, 1, 1, tzinfo=UTC).timestamp())
-    end = int(datetime(year + 1, 1, 1, tzinfo=UTC).timestamp())
-    before = _offset(rules, day)
-    while day < end:
-        after = _offset(rules, day + DAY_IN_SECONDS)
-        if after != before:
-            found.append((_moment(rules, day, day + DAY_IN_SECONDS), before, after))
-        day, before = day + DAY_IN_SECONDS, after
-    return tuple(found)
-
-
-def _moment(rules: ZoneInfo, low: int, high: int) -> int:
-    """Return the first second with the new offset, which changes once in between."""
-    old = _offset(rules, low)
-    while high - low > 1:
-        middle = (low + high) // 2
-        if _offset(rules, middle) == old:
-            low = middle
-        else:
-            high = middle
-    return high
-
-
-def _offset(rules: ZoneInfo, second: int) -> int:
-    shift = (_START + timedelta(seconds=second)).astimezone(rules).utcoffset()
-    assert shift is not None  # the time is aware
-    return round(shift.total_seconds())
+def _offsets(times: Ints, placed: Callable[[datetime], datetime]) -> Ints:
+    """Return offsets from UTC, of which ``placed`` says one for each quarter of an hour."""
+    quarters = times // _QUARTER
+    is_new = np.diff(quarters, prepend=quarters[:1] - 1) != 0  # logs are nearly sorted
+    starts, place = np.unique(quarters[is_new], return_inverse=True)
+    shifts = (placed(_START + timedelta(minutes=15 * at)).utcoffset() for at in starts.tolist())
+    seconds = [0 if shift is None else round(shift.total_seconds()) for shift in shifts]
+    offsets = np.array(seconds, dtype=np.int64) * SECOND
+    found: Ints = offsets[place[np.cumsum(is_new) - 1]]
+    return found

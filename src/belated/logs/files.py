@@ -2,49 +2,46 @@
 
 from __future__ import annotations
 
+import codecs
+import csv
 import glob
 import json
+import lzma
 import shlex
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+import zipfile
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import takewhile
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from belated.errors import LogError, MissingExtra
 from belated.logs.kinds import word
 from belated.logs.log import SHOWN
-from belated.logs.sheet_ranges import check_ranges
-from belated.logs.sources import (
-    PEEKED,
-    ROWS,
-    InMemory,
-    Source,
-    arrow,
-    check_names,
-    first_rows,
-    listed,
-    reading,
-)
-from belated.logs.texts import Opener, opener_of, text_of
+from belated.logs.sources import Source, array_of, arrow, check_names, of_table, reading
 
-BUFFER = 1 << 20
-"""Bytes that are read at once from one column of a Parquet file."""
 STANDARD_INPUT = "-"
 BOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
-PARQUET = b"PAR1"
-"""How a Parquet file begins."""
-SQLITE = b"SQLite f"
-"""How a file of SQLite begins, which a store is one of."""
-OLD_BOOK = b"\xd0\xcf\x11\xe0"
-"""How an Excel file of the old kind begins."""
+OLD_BOOK, PARQUET, SQLITE = b"\xd0\xcf\x11\xe0", b"PAR1", b"SQLite f"
+"""The first bytes of files; old workbooks are those of before 2007."""
+CODECS = {
+    b"\x1f\x8b": "gzip",
+    b"BZh": "bz2",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"\x04\x22\x4d\x18": "lz4",
+    b"\xfd7zXZ\x00": "xz",
+    b"PK\x03\x04": "zip",
+}
+"""The first bytes of packed files."""
 ENDINGS = (
     *(".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".parquet", ".pq", ".arrow"),
     *(".feather", ".ipc", ".gz", ".bz2", ".zst", ".xz", ".lz4", ".zip", *BOOKS),
 )
-"""How files end that are read from a folder."""
+"""The endings of files that are read from a folder."""
 
 
 def file_of(given: str | Path, encoding: str | None = None) -> Source:
@@ -52,25 +49,23 @@ def file_of(given: str | Path, encoding: str | None = None) -> Source:
 
     ``encoding`` is that of text, where it is not to be recognised.
     """
-    text = str(given)
+    text, path = str(given), Path(given)
     if text == STANDARD_INPUT:
-        return _kept(sys.stdin.buffer, "standard input", encoding)
-    path = Path(given)
+        return _copied(sys.stdin.buffer, "standard input", encoding)
     if is_piped(given):
         with reading(text), path.open("rb") as file:
-            return _kept(file, text, encoding)
+            return _copied(file, text, encoding)
+    found = [path]
     if path.is_dir():
         found = [file for file in sorted(path.rglob("*")) if _is_part(file, path)]
-        if not found:
-            raise LogError(f"logs: the folder {text} holds no file that can be read")
-        return _many(text, found, encoding)
-    if not path.exists() and glob.has_magic(text):
-        found = [Path(file) for file in sorted(glob.glob(text, recursive=True))]
-        found = [file for file in found if file.is_file()]
-        if not found:
-            raise LogError(f"logs: no file is like {text}")
-        return _many(text, found, encoding)
-    return _one(path, text, encoding)
+    elif not path.exists() and glob.has_magic(text):
+        files = map(Path, sorted(glob.glob(text, recursive=True)))
+        found = [file for file in files if file.is_file()]
+    if not found:
+        what = f"the folder {text} holds no file that can be read"
+        raise LogError(f"logs: {what if path.is_dir() else f'no file is like {text}'}")
+    sources = [_one(file, str(file), encoding) for file in found]
+    return sources[0] if len(sources) == 1 else _many(text, sources)
 
 
 def is_piped(given: Any) -> bool:
@@ -94,40 +89,27 @@ def is_parquet(given: Any) -> bool:
 
 def _is_part(file: Path, folder: Path) -> bool:
     """Whether a file in a folder is one of its logs; names with a dot or underscore are not."""
-    parts = file.relative_to(folder).parts
-    is_hidden = any(part.startswith((".", "_")) for part in parts)
+    is_hidden = any(part.startswith((".", "_")) for part in file.relative_to(folder).parts)
     return file.is_file() and not is_hidden and file.suffix.lower() in ENDINGS
 
 
-def _kept(stream: BinaryIO, name: str, encoding: str | None) -> Source:
-    """Return what comes in, kept in a file, since it is looked at twice."""
-    kept = tempfile.NamedTemporaryFile(prefix="belated-")  # noqa: SIM115  # as long as the source
-    shutil.copyfileobj(stream, kept)
-    kept.flush()
-    source = _one(Path(kept.name), name, encoding)
-    source.kept = kept
+def _copied(stream: BinaryIO, name: str, encoding: str | None) -> Source:
+    """Return the source for a stream, copied to a temporary file, since a source is read twice."""
+    copy = tempfile.NamedTemporaryFile(prefix="belated-")  # noqa: SIM115  # as long as the source
+    shutil.copyfileobj(stream, copy)
+    copy.flush()
+    source = _one(Path(copy.name), name, encoding)
+    source.kept = copy
     return source
 
 
 def _one(path: Path, name: str, encoding: str | None) -> Source:
-    """Return the source for a file, by what it begins with and how its name ends."""
+    """Return the source for a file, by its first bytes and the ending of its name."""
     with reading(name):
-        opener = opener_of(path, name)
-        start = opener.start(8)
-    source = _binary(start, name, opener)
-    if source is None:
-        if not start:
-            raise LogError(f"logs: {name} is empty")
-        return text_of(opener, encoding)
-    if encoding is not None:
-        raise LogError(
-            f"logs: encoding (--encoding) is for text files, and {name} is none; leave it out"
-        )
-    return source
-
-
-def _binary(start: bytes, name: str, opener: Opener) -> Source | None:
-    """Return the source for a file that is no text; None: it must be text."""
+        file = _unpacked(path, name)
+        start = file.start(8)
+    if not start:
+        raise LogError(f"logs: {name} is empty")
     if start == SQLITE:
         opened = f"bl.open({json.dumps(name)})"
         code = f'import belated as bl; {opened}.export("MODEL", "MODEL.parquet")'
@@ -135,235 +117,358 @@ def _binary(start: bytes, name: str, opener: Opener) -> Source | None:
             f"logs: {name} is a file of SQLite, and no log. If it is a store, export a model "
             f"first, and give the file that this writes: python -c {shlex.quote(code)}"
         )
-    if start.startswith(PARQUET) or opener.ending in (".parquet", ".pq"):
-        return Parquet(name, opener)
-    if start.startswith(b"ARROW1") or opener.ending in (".arrow", ".feather", ".ipc"):
-        return Ipc(name, opener, is_stream=not start.startswith(b"ARROW1"))
-    if start.startswith(OLD_BOOK) or opener.ending in BOOKS:
-        return _excel(name, opener)
-    return None
+    if start.startswith(PARQUET) or file.ending in (".parquet", ".pq"):
+        source = _parquet(file)
+    elif start.startswith(b"ARROW1") or file.ending in (".arrow", ".feather", ".ipc"):
+        source = _arrow(file)
+    elif start.startswith(OLD_BOOK) or file.ending in BOOKS:
+        source = _excel(name, path)
+    else:
+        return _text(file, encoding)
+    if encoding is not None:
+        raise LogError(
+            f"logs: encoding (--encoding) is for text files, and {name} is none; leave it out"
+        )
+    return source
 
 
-# ---- binary files ------------------------------------------------------------------------------
+# ---- bytes: unpacked, and recoded to UTF-8, each time from the start -----------------------------
 
 
-@dataclass
-class Parquet(Source):
-    """A Parquet file."""
+@dataclass(frozen=True)
+class Opener:
+    """How to read a file from its start, as often as wanted."""
 
-    opener: Opener
+    name: str
+    path: Path
+    ending: str
+    """The ending of its name, without the one that says that it is packed."""
+    codec: str | None = None
+    member: str = ""
+    """Which file of a zip file it is."""
+    encoding: str = "utf-8"
 
-    def peek(self) -> Any:
-        """Return the first rows."""
-        return first_rows(self.name, self._batches(None, PEEKED))
+    def open(self) -> Any:
+        """Return the bytes from the start on, unpacked and in UTF-8."""
+        pa = arrow()
+        if self.codec == "xz":
+            stream = pa.PythonFile(lzma.open(self.path), mode="r")  # noqa: SIM115
+        elif self.codec == "zip":
+            member = zipfile.ZipFile(self.path).open(self.member)  # noqa: SIM115
+            stream = pa.PythonFile(member, mode="r")
+        else:
+            stream = pa.input_stream(str(self.path), compression=self.codec)
+        if self.encoding == "utf-8":
+            return stream
+        return pa.transcoding_input_stream(stream, self.encoding, "utf-8")
 
-    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        """Yield the rows."""
-        return self._batches(list(columns), ROWS)
+    def start(self, size: int) -> bytes:
+        """Return the first bytes."""
+        with self.open() as stream:
+            return bytes(stream.read(size))
 
-    def _batches(self, columns: list[str] | None, rows: int) -> Iterator[Any]:
+    def seekable(self) -> Any:
+        """Return the file for readers that jump in it: in memory if it is packed."""
+        pa = arrow()
+        if self.codec is None:
+            return pa.memory_map(str(self.path))
+        with self.open() as stream:
+            return pa.BufferReader(stream.read())
+
+
+def _unpacked(path: Path, name: str) -> Opener:
+    """Return how to open a file, by its first bytes."""
+    with path.open("rb") as file:
+        start = file.read(8)
+    codec = next((codec for mark, codec in CODECS.items() if start.startswith(mark)), None)
+    ending = path.suffix.lower()
+    if codec is None:
+        return Opener(name, path, ending)
+    if codec != "zip":
+        return Opener(name, path, Path(path.stem).suffix.lower(), codec)
+    with zipfile.ZipFile(path) as archive:
+        members = archive.namelist()
+    if any(member.startswith("xl/workbook") for member in members):
+        return Opener(name, path, ".xlsx")
+    files = [m for m in members if not m.endswith("/") and not m.startswith("__MACOSX")]
+    if len(files) != 1:
+        raise LogError(
+            f"logs: {name} holds {len(files)} files ({', '.join(files[:5]) or 'nothing'}); unpack "
+            "it and give the folder, or a zip file with one"
+        )
+    return Opener(name, path, Path(files[0]).suffix.lower(), codec, files[0])
+
+
+# ---- text: CSV and JSON lines --------------------------------------------------------------------
+
+CHECKED = 1 << 22
+"""Bytes at the start of a file from which its encoding is recognised."""
+BLOCK = 1 << 21
+"""Bytes of text in a batch; the reader holds some tens of batches at a time."""
+START = 1 << 16
+"""Bytes in which the names of the columns must stand."""
+DELIMITERS = ",;\t|"
+COMMENT = "#"
+
+
+def _text(file: Opener, encoding: str | None) -> Source:
+    """Return the source for a text file: JSON lines, or CSV."""
+    with reading(file.name):
+        known = _encoding_of(file) if encoding is None else _known_encoding(encoding)
+        file = replace(file, encoding=known)
+        start = file.start(START).decode("utf-8", errors="replace").lstrip("\ufeff \t\r\n")
+        if start.startswith("["):
+            raise LogError(
+                f"logs: {file.name} begins like a JSON array; give JSON lines, with one object on "
+                "every line"
+            )
+        if start.startswith("{"):
+            from pyarrow import json as reader
+
+            options = reader.ReadOptions(block_size=1 << 24)
+            source = of_table(file.name, reader.read_json(file.open(), options))
+        else:
+            source = _csv(file)
+    if encoding is None and known != "utf-8":
+        said = {"cp1252": "Windows-1252 (latin-1)"}.get(known, known.upper())
+        source.notes.append(f"the text is no UTF-8 and is read as {said}")
+    return source
+
+
+def _known_encoding(encoding: str) -> str:
+    """Return the name of an encoding of text as Python has it."""
+    try:
+        "a".encode(encoding)  # not all codecs are of text
+        return codecs.lookup(encoding).name
+    except (LookupError, ValueError):
+        raise LogError(
+            f"logs: {encoding!r} is no encoding that is known; say one such as utf-8, latin-1, "
+            "cp1251 or utf-16 (--encoding)"
+        ) from None
+
+
+def _encoding_of(file: Opener) -> str:
+    """Return how a file of text is encoded: UTF-8, UTF-16 with its mark, or else Windows-1252."""
+    start = file.start(CHECKED)
+    if start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        return "utf-16"
+    for encoding in () if 0 in start[:4096] else ("utf-8", "cp1252"):
+        with suppress(UnicodeDecodeError):
+            # The last character may go on behind these bytes.
+            codecs.getincrementaldecoder(encoding)().decode(start)
+            return encoding
+    raise LogError(
+        f"logs: {file.name} is neither text nor a kind of file that belated reads (CSV, JSON "
+        "lines, Parquet, Arrow, Excel); if it is text, say its encoding (--encoding)"
+    )
+
+
+class Header(NamedTuple):
+    """The names of the columns, and the lines above them."""
+
+    names: list[str]
+    delimiter: str
+    skipped: int
+    comments: int
+
+
+def _csv(file: Opener) -> Source:
+    """Return the source for text with one row per line; every cell is read as text."""
+    from pyarrow import csv as reader
+
+    header = _header(file)
+    lost: list[tuple[str, str]] = []
+    numbers: list[int] = []
+    """Lines without the right number of cells, by their place among all rows."""
+
+    def note(row: Any) -> str:
+        numbers.append(row.number - header.skipped - 2)
+        reason = f"has {row.actual_columns} cells, not {len(header.names)}"
+        lost.append((f"line {row.number}", reason))
+        return "skip"
+
+    def read(columns: list[str] | None, rows: int) -> Iterator[Any]:
+        lost.clear()
+        numbers.clear()
+        size = 1 << 20 if columns is None else BLOCK
+        yield from reader.open_csv(
+            file.open(),
+            # With threads, rows that are skipped would not know their number.
+            reader.ReadOptions(block_size=size, use_threads=False, skip_rows=header.skipped),
+            reader.ParseOptions(delimiter=header.delimiter, invalid_row_handler=note),
+            reader.ConvertOptions(
+                column_types=dict.fromkeys(header.names, arrow().string()),
+                include_columns=columns,
+                strings_can_be_null=True,
+                null_values=[""],
+            ),
+        )
+
+    def place(row: int) -> str:
+        for number in numbers:
+            row += number <= row
+        return f"line {row + header.skipped + 2}"
+
+    notes = []
+    if header.comments:
+        lines = "1 line" if header.comments == 1 else f"{header.comments} lines"
+        notes.append(f"{lines} at the start that begin with {COMMENT}, left out")
+    return Source(file.name, read, place, lost, notes)
+
+
+def _header(file: Opener) -> Header:
+    """Return the names of the columns, and the character between cells."""
+    lines = file.start(START).decode("utf-8-sig", errors="replace").splitlines(keepends=True)
+    above = [*takewhile(lambda at: not at.strip() or at.startswith((COMMENT, "sep=")), lines)]
+    rest = [line.rstrip("\r\n") for line in lines[len(above) :]]
+    if not "".join(rest[1:]).strip():
+        raise LogError(f"logs: {file.name} has a header and no rows")
+    told = [line.strip()[4:] for line in above if line.startswith("sep=")]
+    delimiter = told[0] if told and len(told[0]) == 1 else max(DELIMITERS, key=rest[0].count)
+    names = next(csv.reader([rest[0]], delimiter=delimiter), [])
+    check_names(file.name, names)
+    comments = sum(line.startswith(COMMENT) for line in above)
+    return Header(names, delimiter, len(above), comments)
+
+
+# ---- binary files --------------------------------------------------------------------------------
+
+
+def _parquet(file: Opener) -> Source:
+    """Return the source for a Parquet file."""
+
+    def read(columns: list[str] | None, rows: int) -> Iterator[Any]:
         from pyarrow import parquet
 
         # Without these two, the whole file is kept in memory while it is read.
-        options = {"pre_buffer": False, "buffer_size": BUFFER}
-        with reading(self.name):
-            is_packed = self.opener.packing is not None
-            where = self.opener.buffer() if is_packed else str(self.opener.path)
-            with parquet.ParquetFile(where, **options) as file:
-                check_names(self.name, file.schema_arrow.names)
-                yield from file.iter_batches(batch_size=rows, columns=columns)
+        options = {"pre_buffer": False, "buffer_size": 1 << 20}
+        where = str(file.path) if file.codec is None else file.seekable()
+        with parquet.ParquetFile(where, **options) as opened:
+            check_names(file.name, opened.schema_arrow.names)
+            yield from opened.iter_batches(batch_size=rows, columns=columns)
+
+    return Source(file.name, read)
 
 
-@dataclass
-class Ipc(Source):
-    """A file of Arrow batches, with or without a table of contents at its end."""
+def _arrow(file: Opener) -> Source:
+    """Return the source for a file of Arrow batches: Feather, or a stream in a file."""
 
-    opener: Opener
-    is_stream: bool
+    def read(columns: list[str] | None, rows: int) -> Iterator[Any]:
+        ipc = arrow().ipc
+        is_file = file.start(6) == b"ARROW1"
+        with file.seekable() as stream:
+            opened = ipc.open_file(stream) if is_file else ipc.open_stream(stream)
+            check_names(file.name, opened.schema.names)
+            parts = map(opened.get_batch, range(opened.num_record_batches)) if is_file else opened
+            for batch in parts:
+                batch.validate(full=True)  # offsets of a damaged file may lead anywhere
+                yield batch if columns is None else batch.select(columns)
 
-    def peek(self) -> Any:
-        """Return the first rows."""
-        return first_rows(self.name, self._batches())
-
-    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        """Yield the rows."""
-        return (batch.select(list(columns)) for batch in self._batches())
-
-    def _batches(self) -> Iterator[Any]:
-        pa = arrow("reading a log")
-        with reading(self.name):
-            is_packed = self.opener.packing is not None
-            with (
-                self.opener.buffer() if is_packed else pa.memory_map(str(self.opener.path)) as file
-            ):
-                for batch in self._of(pa, file):
-                    batch.validate(full=True)  # what a broken file says may lead anywhere
-                    yield batch
-
-    def _of(self, pa: Any, file: Any) -> Iterator[Any]:
-        if self.is_stream:
-            yield from pa.ipc.open_stream(file)
-            return
-        found = pa.ipc.open_file(file)
-        check_names(self.name, found.schema.names)
-        yield from (found.get_batch(i) for i in range(found.num_record_batches))
+    return Source(file.name, read)
 
 
-def _excel(name: str, opener: Opener) -> Source:
-    """Return the first sheet of an Excel file as a table."""
+def _excel(name: str, path: Path) -> Source:
+    """Return the first sheet with rows as a table; its first filled row has the names."""
     try:
         import python_calamine as calamine
     except ImportError:
         raise MissingExtra(
             "python-calamine", extra="excel", where="reading an Excel file"
         ) from None
-    check_ranges(opener.path, name)
     try:
-        book = calamine.CalamineWorkbook.from_path(str(opener.path))
-        sheets = [(title, _filled(book.get_sheet_by_name(title))) for title in book.sheet_names]
+        book = calamine.CalamineWorkbook.from_path(str(path))
+        sheets = {title: _filled(book.get_sheet_by_name(title)) for title in book.sheet_names}
     except (calamine.CalamineError, OSError, IndexError, ValueError) as error:
         raise LogError(f"logs: cannot read {name}: {error}; is the file complete?") from None
-    title, rows = next((each for each in sheets if len(each[1]) > 1), ("", []))
-    if not rows:
+    title = next((title for title, rows in sheets.items() if len(rows) > 1), None)
+    if title is None:
         raise LogError(f"logs: {name} has no rows")
-    source = Sheet(name, *_tabled(name, rows))
+    numbers, rows = zip(*sheets[title], strict=True)
+    heads, *cells = rows
+    columns = [*zip(*cells, strict=True)]
+    names = {
+        i: f"column {i + 1}" if head is None else word(head)
+        for i, head in enumerate(heads)
+        if head is not None or any(cell is not None for cell in columns[i])
+    }
+    check_names(name, [*names.values()])
+    table = arrow().table({names[i]: array_of([*columns[i]]) for i in names})
+    source = of_table(name, table)
+    source.place = lambda row: f"row {numbers[row + 1]} of the sheet"
     if len(sheets) > 1:
         of = f"the first of {len(sheets)} sheets"
         source.notes.append(f"only {title!r} is read, {of} that holds a table")
-    if source.above:
-        many = "1 row" if source.above == 1 else f"{source.above} rows"
-        source.notes.append(f"{many} above the names of the columns, left out")
     return source
 
 
-Row = tuple[int, list[Any]]
-"""A row of a sheet, with its number there."""
-
-
-def _filled(sheet: Any) -> list[Row]:
-    """Return the rows of a sheet that are not empty."""
-    rows = sheet.to_python(skip_empty_area=True)
+def _filled(sheet: Any) -> list[tuple[int, list[Any]]]:
+    """Return the rows of a sheet that are not empty, with their numbers."""
     first = (sheet.start or (0, 0))[0] + 1
-    found = ((first + i, [*map(_cell, row)]) for i, row in enumerate(rows))
-    return [(number, row) for number, row in found if any(cell is not None for cell in row)]
-
-
-def _tabled(name: str, rows: list[Row]) -> tuple[Any, list[int], int]:
-    """Return the table in a sheet, the numbers of its rows, and how many rows are above it.
-
-    The names of the columns are in the first row of which at least half is filled, so that titles
-    above do not count. Columns without a name are left out where they are empty.
-    """
-    counts = [sum(cell is not None for cell in row) for _, row in rows]
-    width = max(counts)
-    above = next(i for i, count in enumerate(counts) if 2 * count >= width)
-    numbers, cells = [number for number, _ in rows[above + 1 :]], rows[above + 1 :]
-    if not cells:
-        raise LogError(f"logs: {name} has no rows")
-    columns = {}
-    heads = rows[above][1]
-    names = [f"column {i + 1}" if cell is None else word(cell) for i, cell in enumerate(heads)]
-    kept = [i for i, head in enumerate(heads) if head is not None or _holds(cells, i)]
-    check_names(name, [names[i] for i in kept])
-    for i in kept:
-        columns[names[i]] = listed([row[i] for _, row in cells])
-    return arrow("reading a log").table(columns), numbers, above
-
-
-def _holds(rows: list[Row], place: int) -> bool:
-    """Whether anything is in a column."""
-    return any(row[place] is not None for _, row in rows)
-
-
-@dataclass
-class Sheet(InMemory):
-    """A table in an Excel file."""
-
-    numbers: list[int]
-    """Where its rows stand in the sheet."""
-    above: int
-    """Rows that were left out above the names of the columns."""
-
-    def _at(self, row: int) -> str:
-        return f"row {self.numbers[row]} of the sheet"
+    rows = enumerate(sheet.to_python(skip_empty_area=True), first)
+    return [(n, [*map(_cell, row)]) for n, row in rows if any(cell != "" for cell in row)]
 
 
 def _cell(cell: Any) -> Any:
-    """Return what a cell of a sheet holds; whole numbers are no fractions."""
+    """Return the value of a cell of a sheet; whole numbers are no fractions."""
     if cell == "":
         return None
     return int(cell) if isinstance(cell, float) and cell.is_integer() else cell
 
 
-# ---- many files --------------------------------------------------------------------------------
+# ---- many files ----------------------------------------------------------------------------------
 
 
-def _many(name: str, files: Sequence[Path], encoding: str | None) -> Source:
-    if len(files) == 1:
-        return _one(files[0], str(files[0]), encoding)
-    return Many(name, [_one(file, str(file), encoding) for file in files])
-
-
-@dataclass
-class Many(Source):
-    """Files with the same columns, one after the other by name."""
-
-    sources: list[Source]
-    rows: list[int] = field(default_factory=list, init=False)
+def _many(name: str, sources: list[Source]) -> Source:
+    """Return the source for files with the same columns, one after the other by name."""
+    counts: list[int] = []
     """Rows that were read of each."""
+    lost: list[tuple[str, str]] = []
+    notes: list[str] = []
 
-    def peek(self) -> Any:
-        """Return the first rows."""
-        first = self.sources[0].peek()
-        self.notes = [f"{len(self.sources):,} files are read, by name", *self.sources[0].notes]
-        return first
-
-    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        """Yield the rows of all files."""
-        self._check_columns(columns)
-        self.rows = []
-        for source in self.sources:
-            self.rows.append(0)
-            for batch in source.batches(columns):
+    def read(columns: list[str] | None, rows: int) -> Iterator[Any]:
+        first = sources[0].peek()
+        notes[:] = [f"{len(sources):,} files are read, by name", *sources[0].notes]
+        if columns is None:
+            yield first
+            return
+        notes.extend(_odd_columns(name, sources, columns))
+        counts.clear()
+        lost.clear()
+        for each in sources:
+            counts.append(0)
+            for batch in each.batches(columns):
                 yield batch
-                self.rows[-1] += batch.num_rows
+                counts[-1] += batch.num_rows
+            lost.extend((f"{each.name}, {place}", reason) for place, reason in each.lost)
 
-    def _check_columns(self, columns: Sequence[str]) -> None:
-        """Refuse files that lack a column, all of them at once."""
-        lacking, usual, others = [], self.sources[0].peek().schema.names, 0
-        for source in self.sources[1:]:
-            names = source.peek().schema.names
-            gone = [repr(name) for name in columns if name not in names]
-            more = [repr(name) for name in names if name not in usual]
-            others += bool(more)
-            if gone:
-                instead = f" (but {', '.join(more[:SHOWN])})" if more else ""
-                lacking.append(f"{source.name} has no {', '.join(gone)}{instead}")
-        if lacking:
-            more = [f"and {len(lacking) - SHOWN:,} more"] if len(lacking) > SHOWN else []
-            raise LogError(
-                f"logs: the files of {self.name} do not have the same columns, and are read as one "
-                f"log by those of {self.sources[0].name}: {'; '.join([*lacking[:SHOWN], *more])}. "
-                "Give the files that belong together, as a folder of their own or with a pattern, "
-                "or rename the columns"
-            )
-
-        have = "has" if others == 1 else "have"
-        said = f"{others:,} of them {have} columns that the first one has not; these are left out"
-        self.notes += [said] if others and said not in self.notes else []
-
-    def place(self, row: int) -> str:
-        """Say in which file a row stands, and where."""
-        for source, count in zip(self.sources, self.rows, strict=False):
-            if row < count or source is self.sources[len(self.rows) - 1]:
-                return f"{source.name}, {source.place(row)}"
+    def place(row: int) -> str:
+        for each, count in zip(sources, counts[:-1], strict=False):
+            if row < count:
+                return f"{each.name}, {each.place(row)}"
             row -= count
-        return f"row {row}"
+        last = sources[len(counts) - 1]
+        return f"{last.name}, {last.place(row)}"
 
-    def lost_rows(self) -> list[tuple[str, str]]:
-        """Return the lost rows of every file."""
-        return [
-            (f"{source.name}, {place}", reason)
-            for source in self.sources
-            for place, reason in source.lost_rows()
-        ]
+    return Source(name, read, place, lost, notes)
+
+
+def _odd_columns(name: str, sources: list[Source], columns: list[str]) -> list[str]:
+    """Refuse files that lack a column, all of them at once; note columns that are left out."""
+    lacking, others, usual = [], 0, sources[0].peek().schema.names
+    for source in sources[1:]:
+        names = source.peek().schema.names
+        gone = [repr(name) for name in columns if name not in names]
+        more = [repr(name) for name in names if name not in usual]
+        others += bool(more)
+        if gone:
+            instead = f" (but {', '.join(more[:SHOWN])})" if more else ""
+            lacking.append(f"{source.name} has no {', '.join(gone)}{instead}")
+    if lacking:
+        raise LogError(
+            f"logs: the {len(sources):,} files of {name} are read as one log, and must have the "
+            f"columns of {sources[0].name}: {'; '.join(lacking[:SHOWN])}. Give the files that "
+            "belong together, or rename the columns"
+        )
+    have = "has" if others == 1 else "have"
+    said = f"{others:,} of them {have} columns that the first one has not; these are left out"
+    return [said] if others else []

@@ -11,7 +11,7 @@ import math
 import numbers as abstract
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time
 from typing import Any, Literal, cast, get_args
 
 import numpy as np
@@ -22,6 +22,7 @@ from belated.logs import dates, numerals
 from belated.logs.dates import to_utc, to_wall
 from belated.logs.numerals import NumberForm
 from belated.missing import is_missing
+from belated.scalars import plain
 
 What = Literal["number", "yes or no", "text", "number and text", "time", "constant", "left out"]
 """What a column can become."""
@@ -100,7 +101,7 @@ class Kind:
         if self.what == "number and text":
             return self.name, self.name + AS_TEXT
         if self.what == "time":
-            return tuple(f"{self.name} {part}" for part in _named_parts(self.parts))
+            return tuple(f"{self.name} {part}" for part in _parts(self))
         return (self.name,)
 
     @property
@@ -118,55 +119,60 @@ class Kind:
 
     def features(self, value: Any) -> dict[str, float | str]:
         """Return the features of one cell; none where it is empty."""
-        if self.what in ("constant", "left out") or is_missing(value) or self._is_missing(value):
+        is_text = isinstance(value, str)
+        if self.what in ("constant", "left out") or is_missing(value):
             return {}
-        if self.what == "text":
-            text = word(value)
-            return {self.name: text} if text else {}
-        if isinstance(value, str) and value.strip().lower() in NOTHING:
+        if self.missing and word(value).strip().lower() in self.missing:
+            return {}
+        if self.what != "text" and is_text and value.strip().lower() in NOTHING:
             return {}
         if self.what == "time":
-            return self._calendar(self.moment(value))
-        number = self.yes(value) if self.what == "yes or no" else self.number(value)
-        if self.what == "number and text":
-            return {self.name: number, self.name + AS_TEXT: word(number)}
-        return {self.name: number}
-
-    def _is_missing(self, value: Any) -> bool:
-        """Whether a cell is one of the words that mean nothing here."""
-        return bool(self.missing) and word(value).strip().lower() in self.missing
-
-    def number(self, value: Any) -> float:
-        """Return a cell as a number; durations are seconds."""
-        found: float | None
-        if isinstance(value, str):
-            found = numerals.number(value, cast("NumberForm", self.form))
-        elif isinstance(value, abstract.Number | np.generic) or hasattr(value, "as_tuple"):
-            found = _finite(value)
-        else:
-            found = numerals.seconds_of(value)
+            columns = calendar(self, np.array([self.moment(value)]))
+            return {name: column.tolist()[0] for name, column in columns.items()}
+        found = self.read(value)
         if found is None:
-            raise self._refusal(value, numerals.LIKE[self.form])
-        return found
-
-    def yes(self, value: Any) -> float:
-        """Return a cell as 0 or 1."""
-        if self.words == DIGITS:
-            return self.number(value)
-        if isinstance(value, str):
-            text = value.strip().lower()
-            if text in self.words:
-                return float(self.words.index(text))
-        elif isinstance(value, abstract.Real | np.bool_) and float(value) in (0.0, 1.0):
-            return float(value)
-        raise self._refusal(value, f"is neither {self.words[0]} nor {self.words[1]}")
+            if self.what == "text":
+                return {}
+            raise BadFeatures(f"features: {self.name!r} {self.wrong}, got {value!r}")
+        if self.what == "number and text":
+            return {self.name: found, self.name + AS_TEXT: word(found)}
+        return {self.name: found}
 
     def moment(self, value: Any) -> int:
         """Return a cell as nanoseconds of UTC since 1970."""
         found = self._moment(value)
         if found is None or abs(found) > 2**63 - 2 * dates.DAY:
-            raise self._refusal(value, f"is no time, {self.form}")
+            raise BadFeatures(f"features: {self.name!r} {self.wrong}, got {value!r}")
         return found
+
+    @property
+    def wrong(self) -> str:
+        """What is wrong with a cell that cannot be read."""
+        if self.what == "time":
+            return f"is no time, {self.form}"
+        if self.what == "yes or no" and self.words != DIGITS:
+            return f"is neither {self.words[0]} nor {self.words[1]}"
+        return numerals.LIKE[self.form]
+
+    def read(self, value: Any) -> Any:
+        """Return a cell as a number (durations in seconds), a yes or no, or a word; or None."""
+        if self.what == "text":
+            return word(value) or None
+        if self.what == "yes or no" and self.words != DIGITS:
+            if isinstance(value, str):
+                value = value.strip().lower()
+                return float(self.words.index(value)) if value in self.words else None
+            is_one = isinstance(value, abstract.Real | np.bool_) and float(value) in (0.0, 1.0)
+            return float(value) if is_one else None
+        if isinstance(value, str):
+            return numerals.number(value, cast("NumberForm", self.form))
+        if isinstance(value, time):
+            value = datetime.combine(date.min, value.replace(tzinfo=None)) - datetime.min
+        try:
+            found = plain(value)
+        except (TypeError, OverflowError):
+            return None
+        return found if isinstance(found, float) and math.isfinite(found) else None
 
     def _moment(self, value: Any) -> int | None:
         unit = dates.epoch_unit(self.form)
@@ -176,54 +182,36 @@ class Kind:
             return _counted(value, dates.EPOCH_UNITS[unit])
         if self.form == dates.DIGITS and isinstance(value, abstract.Integral):
             value = str(int(value))
-        if not isinstance(value, str):
-            return None
-        found = iso_moment(value) if self.form == dates.ISO else None
-        if self.form != dates.ISO:
-            found = dates.one_written(value, self.form)
+        found = dates.one_written(value, self.form) if isinstance(value, str) else None
         if found is None:
             return None
         return found[0] if found[1] else self._from_wall(found[0])
 
     def _of_object(self, value: Any) -> int | None:
-        if isinstance(value, datetime) and value.tzinfo is not None:
-            value = value.astimezone(UTC)
-            value = value.replace(tzinfo=None) if not hasattr(value, "tz_localize") else value
-            is_utc = True
-        else:
-            is_utc = False
-        if hasattr(value, "tz_localize"):  # pandas: knows about nanoseconds
-            value = value.tz_localize(None).to_datetime64()
-        stamp = np.datetime64(value)
+        has_zone = isinstance(value, datetime) and value.tzinfo is not None
+        if has_zone:
+            value = value.astimezone(UTC).replace(tzinfo=None)
+        # Timestamps of pandas have nanoseconds.
+        stamp = value.to_datetime64() if hasattr(value, "to_datetime64") else np.datetime64(value)
         if not np.datetime64("1678") < stamp < np.datetime64("2262"):
             return None
         found = int(stamp.astype("datetime64[ns]").astype(np.int64))
-        return found if is_utc else self._from_wall(found)
+        return found if has_zone else self._from_wall(found)
 
     def _from_wall(self, moment: int) -> int:
         return moment if self.zone is None else int(to_utc(np.array([moment]), self.zone)[0])
-
-    def _calendar(self, moment: int) -> dict[str, float | str]:
-        utc = np.array([moment])
-        columns = calendar(self, utc)
-        return {name: column.tolist()[0] for name, column in columns.items()}
-
-    def _refusal(self, value: Any, why: str) -> BadFeatures:
-        return BadFeatures(f"features: {self.name!r} {why}, got {value!r}")
 
 
 def calendar(kind: Kind, utc: Ints) -> dict[str, Any]:
     """Return the parts of the calendar that a column of times becomes."""
     wall = utc if kind.zone is None else to_wall(utc, kind.zone)
-    parts = _named_parts(kind.parts)
-    return {f"{kind.name} {part}": dates.calendar_part(part, wall, utc) for part in parts}
+    return {f"{kind.name} {part}": dates.calendar_part(part, wall, utc) for part in _parts(kind)}
 
 
-def _named_parts(parts: tuple[str, ...]) -> list[str]:
+def _parts(kind: Kind) -> list[str]:
     """Return the features of the parts: the hour is tried as number and as word."""
-    return [
-        name for part in parts for name in ((part, dates.HOUR_TEXT) if part == "hour" else (part,))
-    ]
+    hours = ["hour", dates.HOUR_TEXT] if "hour" in kind.parts else []
+    return [*hours, *(part for part in kind.parts if part != "hour")]
 
 
 def word(value: Any) -> str:
@@ -246,48 +234,17 @@ def word(value: Any) -> str:
     return value.isoformat() if hasattr(value, "isoformat") else str(value)
 
 
-def iso_moment(text: str) -> tuple[int, bool] | None:
-    """Return nanoseconds of a date in any form of ISO 8601, and whether its zone was named."""
-    text = text.strip()
-    for name in ("UTC", "GMT"):
-        if text.endswith(name):
-            text = text.removesuffix(name).rstrip() + "Z"
-    head, sign, zone = text.rpartition("+" if "+" in text else "-")
-    if sign and head.endswith(" "):
-        text = head.rstrip() + sign + zone
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    has_zone = found.tzinfo is not None
-    try:
-        plain = found.astimezone(UTC).replace(tzinfo=None) if has_zone else found
-    except OverflowError:
-        return None
-    micros = int(np.datetime64(plain, "us").astype(np.int64))
-    return (micros * 1000, has_zone) if abs(micros) < 2**63 // 1000 - 2 * 86_400 * 10**6 else None
-
-
-def _finite(value: Any) -> float | None:
-    try:
-        number = float(value)
-    except (TypeError, ValueError, OverflowError):
-        return None
-    return number if math.isfinite(number) else None
-
-
 def _counted(value: Any, scale: int) -> int | None:
     """Return nanoseconds from a count of something since 1970, whole numbers exactly."""
     if isinstance(value, str):
-        text = value.strip()
-        try:
-            value = int(text) if text.lstrip("+-").isdigit() else numerals.number(text, "plain")
-        except ValueError:
-            return None
-    if isinstance(value, abstract.Integral) and not isinstance(value, bool):
+        exact = numerals.whole(value)
+        value = numerals.number(value) if exact is None else exact
+    if isinstance(value, bool) or not isinstance(value, abstract.Real):
+        return None
+    if isinstance(value, abstract.Integral):
         return int(value) * scale
-    number = _finite(value) if isinstance(value, abstract.Real) else None
-    if number is None or isinstance(value, bool):
+    number = float(value)
+    if not math.isfinite(number):
         return None
     whole = math.floor(number)
     return whole * scale + int((number - whole) * scale)
@@ -362,30 +319,21 @@ class Kinds:
 
     def to_dict(self) -> list[dict[str, Any]]:
         """Return plain data, ready for JSON."""
-        return [_plain(kind) for kind in self.all]
+        return [_to_dict(kind) for kind in self.all]
 
     @classmethod
     def from_dict(cls, data: Any) -> Kinds:
         """Return what :meth:`to_dict` gave; what it cannot have given is refused."""
+        lists = ("words", "parts", "missing")
         try:
             return cls(
-                tuple(
-                    Kind(
-                        **{
-                            **one,
-                            "words": tuple(one["words"]),
-                            "parts": tuple(one["parts"]),
-                            "missing": tuple(one.get("missing", ())),
-                        }
-                    )
-                    for one in data
-                )
+                tuple(Kind(**{**one, **{n: tuple(one.get(n, ())) for n in lists}}) for one in data)
             )
         except (TypeError, KeyError, AttributeError) as error:
             raise LogError(f"kinds: this describes no columns: {error}") from None
 
 
-def _plain(kind: Kind) -> dict[str, Any]:
+def _to_dict(kind: Kind) -> dict[str, Any]:
     """Return plain data; words that mean nothing only where there are some."""
     found = asdict(kind) | {"words": list(kind.words), "parts": list(kind.parts)}
     missing = found.pop("missing")

@@ -115,24 +115,16 @@ def _is_exact(cells: Floats, hidden: Floats) -> bool:
 def _is_line(cells: Floats, hidden: Floats, close: float) -> bool:
     """Whether some line fits; a few rows are tried first."""
     few = slice(None, None, max(1, len(cells) // LOOKED_AT))
-    return _may_fit(cells[few], hidden[few], close) and _fits(cells, hidden, close)
-
-
-def _may_fit(cells: Floats, hidden: Floats, close: float) -> bool:
-    """Whether the line between the ends is near enough; the best one is a step away at most."""
-    if np.ptp(hidden) == 0.0:
-        return True
-    slope = _slope(cells, hidden)
-    return _spread(cells, hidden, slope) <= 2.0 * _allowed(cells, hidden, slope, close)
-
-
-def _fits(cells: Floats, hidden: Floats, close: float) -> bool:
-    reach = float(np.ptp(hidden))
-    if reach == 0.0 or not _may_fit(cells, hidden, close):
-        return False
-    slope = _slope(cells, hidden)
-    allowed = _allowed(cells, hidden, slope, close)
-    if float(np.ptp(cells)) < LEVELS * allowed:
+    reach = slope = allowed = 0.0
+    for part in (few, slice(None)):
+        c, h = cells[part], hidden[part]
+        if (reach := float(np.ptp(h))) == 0.0:
+            continue
+        slope = _slope(c, h)
+        allowed = _allowed(c, h, slope, close)
+        if _spread(c, h, slope) > 2.0 * allowed:  # the best slope is a step away at most
+            return False
+    if reach == 0.0 or float(np.ptp(cells)) < LEVELS * allowed:
         return False
     low, high = slope - 2.0 * allowed / reach, slope + 2.0 * allowed / reach
     for _ in range(SECTIONS):
@@ -254,16 +246,14 @@ def _misses(column: Array, labels: Floats, known: Bools) -> float:
     Of two values, either may be the yes, and a missing one is a value too. Of a rare yes nearly
     every feature agrees with nearly all rows, so that the rows with the rarer answer are counted.
     """
-    said = labels[known]
+    said, cells, is_number = labels[known], column[known], column.dtype.kind == "f"
     if len(said) < FEWEST:
         return math.inf
-    cells = column[known]
-    if column.dtype.kind == "f" and (cells == said).all():
+    if is_number and (cells == said).all():
         return 0.0
     answers = np.unique(said)
     if len(answers) != 2:
-        is_number = column.dtype.kind == "f" and len(answers) > 2
-        return float(np.mean(cells != said)) if is_number else math.inf
+        return float(np.mean(cells != said)) if is_number and len(answers) > 2 else math.inf
     second = _second(cells)
     if second is None:
         return math.inf
@@ -291,16 +281,12 @@ def only_with_answers(column: Array, answered: Bools) -> str:
     if _always(_there(column), answered):
         return "there"
     second = _second(column)
-    if second is None:
-        return ""
-    for rows in (second, ~second):
+    for rows in () if second is None else (second, ~second):
         if _always(rows, answered):
             cell = column[rows][0]
-            return (
-                ""
-                if cell is None or cell != cell
-                else repr(f"{cell:g}" if isinstance(cell, float) else str(cell))
-            )
+            is_missing = cell is None or cell != cell
+            shown = f"{cell:g}" if isinstance(cell, float) else str(cell)
+            return "" if is_missing else repr(shown)
     return ""
 
 
@@ -325,10 +311,8 @@ def _there(column: Array) -> Bools:
 def _second(cells: Array) -> Bools | None:
     """Return which cells hold the second of two values, a missing one being one; None: not two."""
     there = _there(cells)
-    if cells.dtype.kind == "f":
-        values = np.unique(cells[there])
-    else:
-        values = np.array(sorted(set(cells[there].tolist())), dtype=object)
+    some = cells[there]
+    values = np.unique(some) if cells.dtype.kind == "f" else sorted(set(some.tolist()))
     if len(values) == 1 and not there.all():
         return there
     if len(values) != 2 or not there.all():

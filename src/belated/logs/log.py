@@ -17,8 +17,6 @@ from belated.timeline import Timeline
 from belated.timeline.clock import Clock, gaps
 from belated.timeline.times import Times, read_times
 
-# ---- rows of a log that cannot be used: how many there are, the first of them, and why -----------
-
 SHOWN = 5
 """How many bad rows a message shows."""
 LONGEST = 60
@@ -141,20 +139,17 @@ class Log:
         if self.unit is not None and self.unit not in get_args(Unit):
             known = ", ".join(get_args(Unit))
             raise SpecError(f"Log: unit must be one of {known}, got {self.unit!r}")
-        for what, column in self._columns().items():
+        features = {f"feature {name!r}": column for name, column in self.features.items()}
+        for what, column in (self.arrays | features).items():
             if len(column) != len(self):
                 raise SpecError(f"Log: {what} must have {len(self)} rows, got {len(column)}")
 
-    def _columns(self) -> dict[str, Array]:
-        """Return every column by its name."""
-        known = {"observed_at": self.observed_at, "answered": self.answered}
-        if self.target is not None:
-            known["target"] = self.target
-        if self.weight is not None:
-            known["weight"] = self.weight
-        if self.waits is not None:
-            known["waits"] = self.waits
-        return known | {f"feature {name!r}": column for name, column in self.features.items()}
+    @property
+    def arrays(self) -> dict[str, Array]:
+        """Every column there is but the features, by its name."""
+        names = ("predicted_at", "observed_at", "answered", "target", "weight", "waits")
+        columns = {name: getattr(self, name) for name in names}
+        return {name: column for name, column in columns.items() if column is not None}
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -205,16 +200,9 @@ class Log:
         >>> Log(np.arange(5.0), np.arange(5.0)).take(slice(0, 2))
         Log('log', 2 rows, 2 answered, numbers 0.0 to 1.0)
         """
-        return replace(
-            self,
-            predicted_at=self.predicted_at[rows],
-            observed_at=self.observed_at[rows],
-            answered=self.answered[rows],
-            target=None if self.target is None else self.target[rows],
-            weight=None if self.weight is None else self.weight[rows],
-            waits=None if self.waits is None else self.waits[rows],
-            features={name: column[rows] for name, column in self.features.items()},
-        )
+        features = {name: column[rows] for name, column in self.features.items()}
+        arrays: Any = {name: column[rows] for name, column in self.arrays.items()}
+        return replace(self, features=features, **arrays)
 
     def __repr__(self) -> str:
         """Return what it is on one line."""
@@ -236,11 +224,11 @@ class Log:
         return "numbers" if self.unit is None else f"in {self.unit},"
 
     def _span(self) -> str:
-        ends = self.predicted_at.min(), self.predicted_at.max()
-        first, last = (as_date(time, self.unit) if self.is_epoch else time for time in ends)
+        ends = np.array([self.predicted_at.min(), self.predicted_at.max()])
         if self.has_dates:
-            first, last = (time.astype("datetime64[m]") for time in (first, last))
-        return f"{first} to {last}"
+            dates = as_dates(ends, self.unit) if self.is_epoch else ends
+            ends = dates.astype("datetime64[m]")
+        return f"{ends[0]} to {ends[1]}"
 
 
 def as_date(time: Any, unit: Unit | None) -> np.datetime64:
@@ -249,9 +237,8 @@ def as_date(time: Any, unit: Unit | None) -> np.datetime64:
     >>> as_date(1.7e12, "ms")
     np.datetime64('2023-11-14T22:13:20.000000000')
     """
-    whole = int(time)  # exact, where a float would not be
-    scale = round(SECONDS[unit or "s"] * 1e9)
-    return np.datetime64(whole * scale + int((time - whole) * scale), "ns")
+    date: np.datetime64 = as_dates(np.array([time]), unit)[0]
+    return date
 
 
 def as_dates(times: Array, unit: Unit | None) -> Array:
@@ -271,20 +258,10 @@ def joined(blocks: Sequence[Log], bad: BadRows) -> Log:
     first = blocks[0]
     if len(blocks) == 1:
         return replace(first, bad=bad)
-
-    def column(get: Any) -> Any:
-        return None if get(first) is None else np.concatenate([get(block) for block in blocks])
-
-    return replace(
-        first,
-        predicted_at=column(lambda block: block.predicted_at),
-        observed_at=column(lambda block: block.observed_at),
-        answered=column(lambda block: block.answered),
-        target=column(lambda block: block.target),
-        weight=column(lambda block: block.weight),
-        waits=column(lambda block: block.waits),
-        features={
-            name: column(lambda block, name=name: block.features[name]) for name in first.features
-        },
-        bad=bad,
-    )
+    arrays: Any = {
+        name: np.concatenate([getattr(block, name) for block in blocks]) for name in first.arrays
+    }
+    features = {
+        name: np.concatenate([block.features[name] for block in blocks]) for name in first.features
+    }
+    return replace(first, features=features, bad=bad, **arrays)

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
 
-from belated.arrays import Array, Bools
+from belated.arrays import Array
 from belated.errors import LogError
 from belated.logs.cells import (
     Cells,
     decoded,
+    features_of,
     is_text,
-    marks_of,
-    small,
+    read_kind,
+    read_moments,
+    read_numbers,
     with_gaps,
-    without,
     without_words,
 )
 from belated.logs.columns import (
@@ -28,24 +31,18 @@ from belated.logs.columns import (
     Roles,
     choose,
     clocks_of,
-    count_marks,
-    mark_before,
     marks_in,
-    without_marks,
 )
 from belated.logs.dates import zone_named
-from belated.logs.kinds import DIGITS, Kind, Kinds, Told
+from belated.logs.kinds import DIGITS, NOTHING, Kind, Kinds, Told
 from belated.logs.log import NONE_BAD, SHOWN, BadRow, BadRows, Log, Unit, joined
-from belated.logs.moments import features_of, read_kind, read_moments
-from belated.logs.numbers import read_numbers
 from belated.logs.rules import EMPTY, SLASHED, DateOrder, decide, kind_of_column
 from belated.logs.sources import Source, arrow, source_of
 from belated.timeline.times import Times, early
 
 OnBad = Literal["error", "skip"]
 """What to do with rows that cannot be used: refuse the log, or leave them out."""
-Key = str | tuple[str]
-"""What cells are kept under: the column, or for a feature a tuple with it."""
+MISSING = "must not be missing"
 NOTHING_TOLD: Mapping[str, Told] = MappingProxyType({})
 
 
@@ -74,13 +71,11 @@ def read(
 
     Times are numbers, dates, datetimes or text, in ISO 8601 with any time zones, also mixed, or in
     one other usual form: all become nanoseconds of UTC. ``dates`` says what 5/6/2024 begins with,
-    where the rows do not. ``tz`` is the zone of times that name none, by default UTC. There,
-    a wall time that occurs twice is the first one, except that an answer which would then precede
-    its question is the second; a wall time that does not exist is that of a clock not yet put
-    forward. Never answered is an empty cell, null, NaN, NaT, infinity, or a usual word for them.
-    ``unit`` says what one unit of numbers is. ``encoding`` says how text files are encoded, where
-    that is not recognised (UTF-8, UTF-16 and Windows-1252 are). ``missing`` are further words,
-    numbers or dates that mean nothing, in every column.
+    where the rows do not, and ``tz`` is the zone of times that name none, by default UTC: see
+    docs/logs.md for the nights when clocks change. Never answered is an empty cell, null, NaN,
+    infinity, or a usual word for them; ``missing`` are further words, numbers or dates that mean
+    nothing, in every column. ``unit`` says what one unit of numbers is, and ``encoding`` how text
+    files are encoded, where that is not recognised (UTF-8, UTF-16 and Windows-1252 are).
 
     What each feature becomes, and why, is in ``Log.kinds``; ``kinds`` overrules it: it says of
     columns that they are a "number", "text" or "time", or that it is to "ignore" them.
@@ -132,53 +127,39 @@ def scan(
     if tz is not None:
         zone_named(tz)
     source = source_of(data, encoding)
-    words = small(missing)
+    words = tuple(dict.fromkeys(word.strip().lower() for word in missing))
     sample = without_words(source.peek(), words)
-    marks = marks_in(sample)
-    columns = choose(
-        without_marks(sample, marks),
-        *(source.name, predicted, observed, target, weight, features, dates, roles),
-    )
-    marks, noted = _marked(sample, columns, marks)
-    sample = without_marks(sample, marks)
+    columns = choose(sample, source.name, predicted, observed, target, weight, features, roles)
+    marks = marks_in(sample, columns)
+    nothing = {columns.observed: tuple(w for mark in marks for w in (f"{mark:g}", f"{mark:.1f}"))}
+    sample = without_words(sample, nothing[columns.observed], columns.observed)
     is_named = features != "all"
     found = decide(sample, dict.fromkeys(columns.features, is_named), kinds, tz, dates)
     found = Kinds(tuple(replace(kind, missing=words) for kind in found))
     clocks = clocks_of(sample, source.name, columns, unit, dates)
     _refuse_unused(clocks, found, tz, unit, dates)
+    said = [(columns.observed, f"{mark:g}", count) for mark, count in marks.items()]
+    truth = None
     # A target that is the time of the answer says only whether one came, as ``answered`` does.
-    is_label = target is not None and target != columns.observed
-    truth = _kind_of_target(sample, str(target), tz, dates) if is_label else None
-    nothing, said = _marks_of_target(sample, truth)
-    notes = (*_repeated(sample), *noted, *said)
-    return Scan(
-        *(source, columns, clocks, found, truth, tz, on_bad, notes, marks),
-        missing=words,
-        no_answers=nothing,
-    )
-
-
-def _marked(
-    sample: Any, columns: Columns, marks: dict[str, float]
-) -> tuple[dict[str, float], tuple[str, ...]]:
-    """Return the number that stands for no answer, if there is one, and what to say of it."""
-    name = columns.observed
-    mark = marks.get(name)
-    if mark is None:
-        mark = mark_before(sample, columns.predicted, name)
-    if mark is None:
-        return {}, ()
-    times = f"{count_marks(sample, name, mark):,} of the first {sample.num_rows:,} rows"
-    return {name: mark}, (f"{name} = {mark:g} in {times} is taken as no answer",)
-
-
-def _marks_of_target(sample: Any, truth: Kind | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the marks that mean no answer in a target of words, and what to say of them."""
-    if truth is None or truth.what != "text":
-        return (), ()
-    marks, counts = marks_of(sample.column(truth.name))
+    if target is not None and target != columns.observed:
+        truth = _kind_of_target(sample, target, tz, dates)
+        if truth.what == "text" and is_text(decoded(sample.column(target))):
+            nothing[target], counts = _marks_of(sample.column(target))
+            said += [(target, repr(cell), count) for cell, count in counts.items()]
     of = f"of the first {sample.num_rows:,} rows is taken as no answer"
-    return marks, tuple(f"{truth.name} = {cell!r} in {n:,} {of}" for cell, n in counts.items())
+    notes = (*_repeated(sample), *(f"{name} = {cell} in {n:,} {of}" for name, cell, n in said))
+    return Scan(source, columns, clocks, found, truth, tz, on_bad, notes, words, nothing)
+
+
+def _marks_of(column: Any) -> tuple[tuple[str, ...], Counter[str]]:
+    """Return the words that mean no answer in a target of words, and how often each is there.
+
+    ``none`` is a word where only one other is there, as a yes or no has two.
+    """
+    cells = Counter(cell.strip() for cell in decoded(column).drop_null().to_pylist())
+    others = {cell for cell in cells if cell.lower() not in NOTHING}
+    marks = tuple(mark for mark in NOTHING if mark != "none" or len(others) != 1)
+    return marks, Counter({cell: n for cell, n in cells.items() if cell and cell.lower() in marks})
 
 
 def _refuse_unused(
@@ -198,20 +179,14 @@ def _refuse_unused(
 
 def _repeated(sample: Any) -> tuple[str, ...]:
     """Say how many of the first rows come twice, to the last of at least three cells."""
-    table = arrow("reading a log").Table.from_batches([sample])
-    if table.num_columns < 3 or any(_is_nested(column.type) for column in table.columns):
+    pa = arrow()
+    table = pa.Table.from_batches([sample])
+    if table.num_columns < 3 or any(map(pa.types.is_nested, table.schema.types)):
         return ()
-    different = table.group_by(table.column_names).aggregate([]).num_rows
-    if different == table.num_rows:
-        return ()
-    again = table.num_rows - different
-    come = "comes" if again == 1 else "come"
+    again = table.num_rows - table.group_by(table.column_names).aggregate([]).num_rows
     first = f"{again:,} of the first {table.num_rows:,} rows"
-    return (f"{first} {come} twice, with every cell the same",)
-
-
-def _is_nested(kind: Any) -> bool:
-    return bool(arrow("reading a log").types.is_nested(kind))
+    come = "comes" if again == 1 else "come"
+    return (f"{first} {come} twice, with every cell the same",) if again else ()
 
 
 def _kind_of_target(sample: Any, name: str, tz: str | None, order: DateOrder | None) -> Kind:
@@ -242,12 +217,10 @@ class Scan:
     on_bad: OnBad = "error"
     noted: tuple[str, ...] = ()
     """What the first rows show."""
-    marks: Mapping[str, float] = field(default_factory=dict)
-    """The number that stands for no answer, by its column."""
     missing: tuple[str, ...] = ()
     """Further words that mean nothing in any column."""
-    no_answers: tuple[str, ...] = ()
-    """Words that mean no answer in a target of words."""
+    nothing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Words that mean no answer, by column."""
     bad: BadRows = field(default=NONE_BAD, init=False)
     """Bad rows that the last loop has met."""
 
@@ -308,80 +281,42 @@ class Scan:
             if not batch.num_rows:
                 continue
             batch = without_words(batch, self.missing)
-            block, bad = self._block(without_marks(batch, self.marks), start)
+            for name, words in self.nothing.items():
+                batch = without_words(batch, words, name)
+            block, bad = self._block(batch, start)
             self.bad += bad
             start += batch.num_rows
             if len(block) and (self.on_bad == "skip" or not self.bad):
                 yield block
-        self.bad += self._lost()
+        lost = [BadRow(place, "", "", reason) for place, reason in self.source.lost]
+        self.bad += BadRows(len(lost), tuple(lost[:SHOWN]))
         if self.bad and self.on_bad == "error":
             raise LogError(self._complaint(start))
 
     def _block(self, batch: Any, start: int) -> tuple[Log, BadRows]:
         """Read a batch, and leave out its bad rows."""
-        cells = self._cells(batch)
-        predicted, observed = cells[self.columns.predicted], cells[self.columns.observed]
-        observed = self._later_reading(batch, predicted, observed)
-        cells[self.columns.observed] = observed
-        before = _before(predicted, observed)
-        faults = {name: column.bad for name, column in cells.items()}
-        faults[self.columns.predicted] = predicted.bad | predicted.missing
-        faults[self.columns.observed] = observed.bad | before
-        if self.columns.weight is not None:
-            weight = cells[self.columns.weight]
-            faults[self.columns.weight] = weight.bad | weight.missing | (weight.values < 0.0)
-        wrong = np.logical_or.reduce(list(faults.values()))
-        log = self._log(cells)
-        if not wrong.any():
-            return log, NONE_BAD
-        first = np.flatnonzero(wrong)[:SHOWN]
-        shown = tuple(self._bad_row(cells, faults, int(row), start, before) for row in first)
-        return log.take(~wrong), BadRows(int(np.count_nonzero(wrong)), shown)
-
-    def _cells(self, batch: Any) -> dict[Key, Cells]:
-        """Read every column as what it is; a column with two roles is read for the first."""
-        roles, clocks = self.columns, self.clocks
-        cells: dict[Key, Cells] = {}
-        for name, form in ((roles.predicted, clocks.predicted), (roles.observed, clocks.observed)):
-            cells[name] = read_moments(batch.column(name), clocks.kind, self.tz, form)
-        if roles.target is not None and self.truth is not None:
-            cells[roles.target] = read_kind(self._answers(batch, roles.target), self.truth)
-        if roles.weight is not None:
-            cells[roles.weight] = read_numbers(batch.column(roles.weight))
-        for kind in self.kinds:
-            if kind.names:
-                cells[_feature(kind.name)] = read_kind(batch.column(kind.name), kind)
-        return cells
-
-    def _answers(self, batch: Any, target: str) -> Any:
-        """Return the column of the target without marks that mean no answer."""
-        column = decoded(batch.column(target))
-        return without(column, self.no_answers) if self.no_answers else column
-
-    def _later_reading(self, batch: Any, predicted: Cells, observed: Cells) -> Cells:
-        """Take an answer at a wall time that occurs twice as the second, if it must be."""
-        if not self.is_calendar or self.tz is None:
-            return observed
-        before = _before(predicted, observed)
-        if not before.any():
-            return observed
-        column, clocks = batch.column(self.columns.observed), self.clocks
-        later = read_moments(column, clocks.kind, self.tz, clocks.observed, late=True)
-        return replace(observed, values=np.where(before, later.values, observed.values))
-
-    def _log(self, cells: dict[Key, Cells]) -> Log:
-        predicted, observed = cells[self.columns.predicted], cells[self.columns.observed]
+        names, target, weight = self.columns, None, None
+        predicted, observed = self._moments(batch)
+        cells = [(names.predicted, predicted), (names.observed, observed)]
+        if names.target is not None and self.truth is not None:
+            truth = read_kind(batch.column(names.target), self.truth)
+            cells.append((names.target, truth))
+            target = truth.values if self.truth.what == "text" else with_gaps(truth)
+        if names.weight is not None:
+            found = read_numbers(batch.column(names.weight))
+            found = found.refuse(found.missing, MISSING)
+            cells.append((names.weight, found.refuse(found.values < 0.0, "must not be negative")))
+            weight = found.values
         features: dict[str, Array] = {}
         for kind in self.kinds:
             if kind.names:
-                features |= features_of(kind, cells[_feature(kind.name)])
-        weight = self.columns.weight
-        return Log(
-            predicted_at=self._as_given(predicted),
-            observed_at=self._as_given(observed),
-            answered=~observed.missing,
-            target=self._target(cells),
-            weight=None if weight is None else with_gaps(cells[weight]),
+                found = read_kind(batch.column(kind.name), kind)
+                cells.append((kind.name, found))
+                features |= features_of(kind, found)
+        log = Log(
+            *(self._as_given(predicted), self._as_given(observed), ~observed.missing),
+            target=target,
+            weight=weight,
             features=features,
             name=self.name,
             unit=None if self.is_calendar else self.unit,
@@ -390,13 +325,33 @@ class Scan:
             notes=self.notes,
             zone=self.tz,
         )
+        wrong = np.logical_or.reduce([column.bad for _, column in cells])
+        if not wrong.any():
+            return log, NONE_BAD
+        shown = []
+        for row in np.flatnonzero(wrong)[:SHOWN].tolist():
+            name, column = next(each for each in cells if each[1].bad[row])
+            place = self.source.place(start + row)
+            shown.append(BadRow(place, name, column.text(row), column.reason(row)))
+        return log.take(~wrong), BadRows(int(np.count_nonzero(wrong)), tuple(shown))
 
-    def _target(self, cells: dict[Key, Cells]) -> Array | None:
-        """Return the truth: numbers, or words."""
-        if self.columns.target is None or self.truth is None:
-            return None
-        found = cells[self.columns.target]
-        return found.values if self.truth.what == "text" else with_gaps(found)
+    def _moments(self, batch: Any) -> tuple[Cells, Cells]:
+        """Read the times, and refuse answers before their question."""
+        clocks, asked, answer = self.clocks, self.columns.predicted, self.columns.observed
+        predicted = read_moments(batch.column(asked), clocks.kind, self.tz, clocks.predicted)
+        predicted = predicted.refuse(predicted.missing, MISSING)
+        read = partial(read_moments, batch.column(answer), clocks.kind, self.tz, clocks.observed)
+        observed = read()
+        known = ~(predicted.bad | observed.missing | observed.bad)
+        before = early(predicted.values, observed.values, known)
+        if before.any() and self.is_calendar and self.tz is not None:
+            # At a wall time that occurs twice, the answer was at the second one.
+            values = np.where(before, read(late=True).values, observed.values)
+            observed = replace(observed, values=values)
+            before = early(predicted.values, values, known)
+        return predicted, observed.refuse(
+            before, lambda row: f"is before {asked} = {predicted.text(row)!r}"
+        )
 
     def _as_given(self, cells: Cells) -> Array:
         """Return times as their owner would write them."""
@@ -407,39 +362,9 @@ class Scan:
             return np.where(cells.missing, np.datetime64("NaT", "ns"), times)
         return with_gaps(cells) if self.clocks.kind == "number" else cells.values
 
-    def _bad_row(
-        self,
-        cells: dict[Key, Cells],
-        faults: dict[Key, Bools],
-        row: int,
-        start: int,
-        before: Bools,
-    ) -> BadRow:
-        """Say what is wrong with a row, by the first column that is."""
-        name = next(name for name, wrong in faults.items() if wrong[row])
-        column = cells[name]
-        text = column.text(row)
-        if name == self.columns.observed and before[row] and not column.bad[row]:
-            asked = cells[self.columns.predicted].text(row)
-            reason = f"is before {self.columns.predicted} = {asked!r}"
-        elif column.missing[row]:
-            reason = "must not be missing"
-        elif name == self.columns.weight and not column.bad[row]:
-            reason = "must not be negative"
-        else:
-            reason = column.reason(text)
-        return BadRow(self.source.place(start + row), _column(name), text, reason)
-
-    def _lost(self) -> BadRows:
-        """Return the rows that never came because their number of cells is wrong."""
-        lost = self.source.lost_rows()
-        return BadRows(
-            len(lost), tuple(BadRow(place, "", "", reason) for place, reason in lost[:SHOWN])
-        )
-
     def _complaint(self, rows: int) -> str:
         """Say what is wrong and what can be done."""
-        total = rows + len(self.source.lost_rows())
+        total = rows + len(self.source.lost)
         text = f"logs: {self.name}: {self.bad}\nof {total:,}. Leave them out with on_bad='skip'"
         text += " (--skip-bad-rows on the command line), or mend the log"
         suspects = {row.column for row in self.bad.first} & {*self.kinds.names}
@@ -449,18 +374,3 @@ class Scan:
         if sum("is before" in row.reason for row in self.bad.first) == len(self.bad.first):
             text += "; are predicted and observed swapped, or in different time zones?"
         return text
-
-
-def _before(predicted: Cells, observed: Cells) -> Bools:
-    """Return which answers precede their question."""
-    known = ~(predicted.missing | predicted.bad | observed.missing | observed.bad)
-    return early(predicted.values, observed.values, known)
-
-
-def _feature(name: str) -> tuple[str]:
-    """Return under what a column is kept as a feature, beside its other roles."""
-    return (name,)
-
-
-def _column(key: str | tuple[str]) -> str:
-    return key if isinstance(key, str) else key[0]

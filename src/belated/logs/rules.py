@@ -15,10 +15,18 @@ import numpy as np
 
 from belated.errors import LogError
 from belated.logs import dates, numerals
-from belated.logs.cells import blanked, count_like, decoded, is_mostly, is_text
+from belated.logs.cells import (
+    count_like,
+    decoded,
+    form_of,
+    is_mostly,
+    is_text,
+    kind_of,
+    read_moments,
+    read_numbers,
+    without,
+)
 from belated.logs.kinds import ANSWERS, DIGITS, NOTHING, Kind, Kinds, Told
-from belated.logs.moments import ISO_DATE, kind_of, read_moments
-from belated.logs.numbers import read_numbers
 from belated.logs.numerals import NumberForm
 from belated.logs.sources import arrow
 
@@ -62,12 +70,11 @@ def decide(
     for name in told:
         if name not in names:
             raise NoFeature(name, told[name], tuple(names))
-    return Kinds(
-        tuple(
-            kind_of_column(sample.column(name), name, told.get(name), zone, order, named)
-            for name, named in names.items()
-        )
+    found = (
+        kind_of_column(sample.column(name), name, told.get(name), zone, order, named)
+        for name, named in names.items()
     )
+    return Kinds(tuple(found))
 
 
 def kind_of_column(
@@ -103,26 +110,21 @@ def kind_of_column(
 
 def _nested(column: Any) -> str | None:
     """Say what a column holds that is no single value."""
-    types, kind = arrow("reading a log").types, column.type
-    if types.is_struct(kind) or types.is_map(kind) or types.is_union(kind):
-        return "structs"
+    types, kind = arrow().types, column.type
     if types.is_nested(kind):
-        return "lists"
-    if types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind):
-        return "bytes"
-    return None
+        return "lists" if "list" in str(kind).partition("<")[0] else "structs"
+    return "bytes" if "binary" in str(kind) else None
 
 
 def _of_type(column: Any, name: str, zone: str | None) -> Kind:
     """Decide by the type that a table has."""
-    types, kind = arrow("reading a log").types, column.type
+    types, kind = arrow().types, column.type
     if column.null_count == len(column):
         return Kind(name, "left out", EMPTY)
     if types.is_boolean(kind):
         return Kind(name, "yes or no", "truth values", words=("false", "true"))
     if types.is_timestamp(kind) or types.is_date(kind):
-        has_hours = types.is_timestamp(kind) and _has_hours(column, zone, dates.ISO)
-        return _time(name, f"of type {kind}", dates.ISO, zone, has_hours=has_hours)
+        return _time(column, name, f"of type {kind}", dates.ISO, zone)
     if types.is_duration(kind) or types.is_time(kind):
         return Kind(name, "number", f"of type {kind}, in seconds", form="duration")
     if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
@@ -132,55 +134,39 @@ def _of_type(column: Any, name: str, zone: str | None) -> Kind:
 
 def _of_text(column: Any, name: str, zone: str | None, order: DateOrder | None) -> Kind:
     """Decide by what most cells look like."""
-    text = blanked(column, NOTHING).drop_null()
+    text = without(column, NOTHING, trimmed=True).drop_null()
     if not len(text):
         return Kind(name, "left out", EMPTY)
     words = set(text.unique().to_pylist())
-    answers = _answers(words)
+    small = {word.lower() for word in words}
+    answers = next((pair for pair in ANSWERS if small == set(pair)), None)
     if answers is not None:
         return Kind(name, "yes or no", f"only {' and '.join(sorted(words))}", words=answers)
     comes_once = len(words) == len(text) >= ALIKE
     has_zeros = count_like(text, numerals.ZEROS) > 0
     if has_zeros and not comes_once:
         return Kind(name, "text", "begins with zeros, as only names do")
-    if not has_zeros and (form := _number_form(text)) and is_mostly(text, numerals.FORMS[form]):
+    form = _number_form(column)
+    if not has_zeros and is_mostly(text, numerals.FORMS[form]):
         why = "numbers" if form == "plain" else f"numbers: {form}"
-        several = sorted({numerals.currency(cell) for cell in words} - {""})
-        if not form.startswith("money") or len(several) == 1:
-            return _of_numbers(column, name, zone, form, why)
-        if not comes_once:
-            return Kind(name, "text", f"amounts in {', '.join(several)}, which are not alike")
+        return _of_numbers(column, name, zone, form, why)
     found = date_form(text, name, order, ask=False)
     if found == AMBIGUOUS:
         return Kind(name, "left out", "dates of which day or month may be first: say --dates")
     if found is not None:
-        has_hours = _has_hours(column, zone, found)
-        return _time(name, f"dates: {found}", found, zone, has_hours=has_hours)
+        return _time(column, name, f"dates: {found}", found, zone)
     if comes_once:
         return Kind(name, "left out", "every row has another word, so that none comes again")
     return Kind(name, "text", "words", values=len(words))
-
-
-def _answers(words: set[str]) -> tuple[str, str] | None:
-    """Return the words of a no and a yes that all cells are, if there are two."""
-    small = {word.lower() for word in words}
-    return next((pair for pair in ANSWERS if small == set(pair)), None)
 
 
 def _number_form(column: Any) -> NumberForm:
     """Return how the numbers of a column are written, most likely."""
     if not is_text(column):
         return "plain"
-    text = blanked(column, NOTHING).drop_null()
-    if count_like(text, numerals.PLAIN) == len(text):
-        return "plain"
-    counts = {form: count_like(text, pattern) for form, pattern in numerals.FORMS.items()}
-    # Plain ones fit other forms too; of two that fit as well, the first is meant.
-    order: tuple[NumberForm, ...] = (
-        *("plain", "thousands", "decimal comma", "duration", "per cent"),
-        *("money", "money with a decimal comma"),
-    )
-    return max(order, key=lambda form: counts[form])
+    text = without(column, NOTHING, trimmed=True).drop_null()
+    forms: tuple[NumberForm, ...] = ("plain", "thousands", "decimal comma", "duration", "per cent")
+    return max(forms, key=lambda form: count_like(text, numerals.FORMS[form]))
 
 
 def _of_numbers(column: Any, name: str, zone: str | None, form: NumberForm, why: str) -> Kind:
@@ -189,16 +175,11 @@ def _of_numbers(column: Any, name: str, zone: str | None, form: NumberForm, why:
         return Kind(name, "number", f"{why}, in seconds", form=form)
     is_large = form == "plain" and kind_of(column) == "whole"
     cells = read_moments(column, "whole", None) if is_large else read_numbers(column, form)
-    values = cells.values[~(cells.missing | cells.bad)]
-    unit = epoch_of(values) if re.search(TIME_NAMES, plain_name(name)) else None
-    if unit is not None:
-        found = dates.epoch(unit)
-        has_hours = bool((values % (86_400 * (dates.SECOND // dates.EPOCH_UNITS[unit]))).any())
-        return _time(name, f"counts {found}, by values and name", found, zone, has_hours=has_hours)
-    if form == "plain" and re.search(TIME_NAMES, plain_name(name)) and dates.are_stamps(values):
-        return _time(
-            name, f"dates: {dates.DIGITS}", dates.DIGITS, zone, has_hours=_are_long(values)
-        )
+    values = cells.known
+    counted = counted_form(values) if form == "plain" and is_time_name(name) else None
+    if counted is not None:
+        by = "dates: {}" if counted == dates.DIGITS else "counts {}, by values and name"
+        return _time(column, name, by.format(counted), counted, zone)
     if not (np.floor(values) == values).all():
         return Kind(name, "number", why, form=form)
     if is_large:
@@ -219,6 +200,11 @@ def is_name(name: str) -> bool:
     [True, True, True, False, False, False]
     """
     return re.search(NAMES, plain_name(name)) is not None
+
+
+def is_time_name(name: str) -> bool:
+    """Whether a column is called what counts since 1970 are called."""
+    return re.search(TIME_NAMES, plain_name(name)) is not None
 
 
 def plain_name(name: str) -> str:
@@ -247,11 +233,16 @@ def epoch_of(values: Any) -> str | None:
     if not len(values):
         return None
     low, high = float(np.min(values)), float(np.max(values))
-    for unit, scale in dates.EPOCH_UNITS.items():
-        per_second = dates.SECOND // scale
-        if EARLY * per_second <= low and high < LATE * per_second:
-            return unit
-    return None
+    sizes = {unit: dates.SECOND // scale for unit, scale in dates.EPOCH_UNITS.items()}
+    return next((unit for unit, n in sizes.items() if EARLY * n <= low <= high < LATE * n), None)
+
+
+def counted_form(values: Any) -> str | None:
+    """Return the form of dates that numbers are, in digits or as counts since 1970, if all are."""
+    if dates.are_stamps(values):
+        return dates.DIGITS
+    unit = epoch_of(values)
+    return None if unit is None else dates.epoch(unit)
 
 
 def date_form(column: Any, name: str, order: DateOrder | None, *, ask: bool = True) -> str | None:
@@ -261,16 +252,17 @@ def date_form(column: Any, name: str, order: DateOrder | None, *, ask: bool = Tr
     """
     if not is_text(column):
         return None
-    text = blanked(column, NOTHING).drop_null()
-    forms = {dates.ISO: ISO_DATE, **dates.FORMS}
-    form = next((form for form, pattern in forms.items() if is_mostly(text, pattern)), None)
+    text = without(column, NOTHING, trimmed=True).drop_null()
+    form = form_of(text)
     if form not in SLASHED:
         return form
     if order is not None:
         return "day/month/year" if order == "day first" else "month/day/year"
-    wrong = {form: _wrong(text, form) for form in SLASHED}
-    if wrong["month/day/year"] != wrong["day/month/year"]:
-        return min(wrong, key=lambda form: wrong[form])
+    month, day = (
+        np.count_nonzero(read_moments(text, "calendar", None, form).bad) for form in SLASHED
+    )
+    if month != day:
+        return SLASHED[0] if month < day else SLASHED[1]
     if not ask:
         return AMBIGUOUS
     raise LogError(
@@ -283,44 +275,22 @@ def date_form(column: Any, name: str, order: DateOrder | None, *, ask: bool = Tr
 SLASHED = ("month/day/year", "day/month/year")
 
 
-def _wrong(text: Any, form: str) -> int:
-    return int(np.count_nonzero(read_moments(text, "calendar", None, form).bad))
-
-
 def _told_time(column: Any, name: str, zone: str | None, order: DateOrder | None) -> Kind:
     """Return a time, or say why it is none."""
-    if is_text(column) and (form := date_form(column, name, order)) is not None:
-        return _time(name, f"as told; {form}", form, zone, has_hours=_has_hours(column, zone, form))
-    types = arrow("reading a log").types
-    if types.is_timestamp(column.type) or types.is_date(column.type):
-        has_hours = types.is_timestamp(column.type) and _has_hours(column, zone, dates.ISO)
-        return _time(name, "as told", dates.ISO, zone, has_hours=has_hours)
-    clock = kind_of(column)
-    cells = None if clock in (None, "calendar") else read_moments(column, clock, None)
-    values = np.empty(0) if cells is None else cells.values[~(cells.missing | cells.bad)]
-    if dates.are_stamps(values):
-        form, has_hours = dates.DIGITS, _are_long(values)
-        return _time(name, f"as told; {form}", form, zone, has_hours=has_hours)
-    unit = epoch_of(values)
-    if unit is None:
+    form, clock = date_form(column, name, order), kind_of(column)
+    if form is None and clock is not None:
+        counts = None if clock == "calendar" else read_moments(column, clock, None).known
+        form = dates.ISO if counts is None else counted_form(counts)
+    if form is None:
         raise LogError(
             f"logs: column {name!r} is told to be a time, and holds neither dates nor counts "
             "since 1970 of this century"
         )
-    return _time(name, f"as told; {dates.epoch(unit)}", dates.epoch(unit), zone, has_hours=True)
+    return _time(column, name, f"as told; {form}", form, zone)
 
 
-def _are_long(values: Any) -> bool:
-    """Whether dates in digits have hours too."""
-    return bool(values[0] >= 10**8)
-
-
-def _time(name: str, why: str, form: str, zone: str | None, *, has_hours: bool) -> Kind:
+def _time(column: Any, name: str, why: str, form: str, zone: str | None) -> Kind:
+    """Return a column of times, with the hour if some time is not midnight."""
+    has_hours = bool((read_moments(column, "calendar", None, form).known % dates.DAY).any())
     parts = dates.PARTS if has_hours else dates.PARTS[1:]
     return Kind(name, "time", why, form=form, parts=parts, zone=zone)
-
-
-def _has_hours(column: Any, zone: str | None, form: str) -> bool:
-    """Whether some time is not midnight."""
-    cells = read_moments(column, "calendar", None, form)
-    return bool((cells.values[~(cells.missing | cells.bad)] % dates.DAY).any())

@@ -30,8 +30,8 @@ def read_span(given: Any, who: str) -> tuple[float, bool]:
     length, is_seconds = _read(given)
     if not 0.0 <= length < math.inf:
         raise LogError(
-            f"{who}: a deadline is a number, a duration, or a text like 30d, 12h or 90min, in s, "
-            f"min, h, d or w, got {given!r}"
+            f"{who}: a length of time is a number, a duration, or a text like 30d, 12h or 90min, "
+            f"in s, min, h, d or w, got {given!r}"
         )
     return length, is_seconds
 
@@ -72,7 +72,7 @@ def span_in(given: Any, unit: Unit | None, who: str, *, has_dates: bool = False)
         if has_dates and length > 0.0:
             number = f"{length:g}"
             raise LogError(
-                f"{who}: {number} of what? Times are dates here: say in what unit the deadline is, "
+                f"{who}: {number} of what? Times are dates here: say in what unit the length is, "
                 f"such as {number}d, {number}h or {number}min"
             )
         return length

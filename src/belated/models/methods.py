@@ -13,7 +13,10 @@ from __future__ import annotations
 from inspect import Parameter, Signature, signature
 from typing import Any, NamedTuple
 
-_ASKED = ("row", "key", "at", "deadline", "played", "actions", "baseline", "shown")
+_ASKED = (
+    *("row", "key", "at", "deadline", "played", "actions", "baseline", "shown"),
+    *("value", "version"),
+)
 _ANSWERED = ("ticket", "answer", "at", "weight")
 
 

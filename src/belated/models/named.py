@@ -9,7 +9,7 @@ import numpy as np
 
 from belated.arrays import Ints
 from belated.errors import BadKey, UnknownTicket
-from belated.keys import Key
+from belated.keys import LOST, Key
 from belated.missing import is_missing
 from belated.validation import checked_ticket, whole
 
@@ -34,8 +34,10 @@ class Named(NamedTuple):
         return f"{who}: position {place}{named}"
 
 
-def named(given: Any, keys: Any, who: str) -> Named:
+def named(given: Any, keys: Any, who: str, *, loses: bool = False) -> Named:
     """Return the tickets of a list of keys and tickets, each as a single verb takes it.
+
+    If the model ``loses`` tickets, an unknown key may be that of a lost one: it stands as ``LOST``.
 
     >>> import belated as bl
     >>> model = bl.LinearModel()
@@ -57,10 +59,10 @@ def named(given: Any, keys: Any, who: str) -> Named:
     names = _listed(given)
     if names is None:
         raise UnknownTicket(f"{who}: tickets and keys must be a list, got {_shown(given)}")
-    return Named(np.array(_tickets(names, keys, who), dtype=np.int64), names)
+    return Named(np.array(_tickets(names, keys, who, loses), dtype=np.int64), names)
 
 
-def _tickets(names: list[Any], keys: Any, who: str) -> list[int]:
+def _tickets(names: list[Any], keys: Any, who: str, loses: bool) -> list[int]:
     types = set(map(type, names))
     if types == _TEXTS:
         found = list(map(keys.ticket_of.get, names))
@@ -72,7 +74,9 @@ def _tickets(names: list[Any], keys: Any, who: str) -> list[int]:
         try:
             numbers.append(checked_ticket(keys.ticket(name)))
         except UnknownTicket as error:
-            raise UnknownTicket(f"{who}: position {place}: {error}") from None
+            if not (loses and isinstance(name, str)):
+                raise UnknownTicket(f"{who}: position {place}: {error}") from None
+            numbers.append(LOST)
     return numbers
 
 

@@ -55,6 +55,8 @@ class Model(online.Online, Generic[Answer, Settings]):
 
     _kind_name: ClassVar[str]
     """The name of the class in snapshots."""
+    _loses = False
+    """Whether the model may forget open tickets, so that an unknown key may be that of one."""
 
     if TYPE_CHECKING:  # what the core has
         CANNOT: dict[str, str]
@@ -292,7 +294,7 @@ class Model(online.Online, Generic[Answer, Settings]):
         from belated.models.named import named
 
         who = "observe_many"
-        heard = named(tickets, self._keys, who)
+        heard = named(tickets, self._keys, who, loses=self._loses)
         size = heard.tickets.size
         listed = self._column_given(answers, "answer")
         if len(listed) != size:

@@ -7,8 +7,8 @@
 >>> target = 3.0 * size + 0.1 * np.cos(asked * asked)
 >>> log = Log(asked, asked + 20.5, target=target, features={"size": size})
 >>> found = replay(log)
->>> found.rounds, found.counted, found.measure, found.wait
-(200, 200, 'mean squared error', 20)
+>>> found.rounds, found.counted, found.measure
+(200, 200, 'mean squared error')
 >>> found.methods["told at once"].mean_loss < found.methods["belated"].mean_loss
 True
 """
@@ -18,24 +18,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
-
-import numpy as np
+from typing import Any, Literal
 
 from belated.engine import progress_bar, row_counter
-from belated.errors import LogError
 from belated.logs import DateOrder, OnBad, Told, Unit
 from belated.logs.reading import NOTHING_TOLD
-from belated.models.clock import predictions_of
 from belated.models.linear.losses import Loss
-from belated.replays import measures, others, refits
-from belated.replays.contenders import Contender, Replayer, Scale
-from belated.replays.labels import Silence
+from belated.replays import measures, others
+from belated.replays.baselines import check_refits
+from belated.replays.contenders import Contender, Replayer
+from belated.replays.labels import Silence, in_unit
 from belated.replays.measures import Bin, Curve, Difference, Slice
 from belated.replays.result import Replay
 from belated.replays.task import Asked, Features, Labels, Task, task_of
+from belated.report.slicing import usual
 
-__all__ = ["Bin", "Contender", "Curve", "Difference", "Replay", "Scale", "Slice", "replay"]
+__all__ = ["Bin", "Contender", "Curve", "Difference", "Replay", "Slice", "replay"]
 
 
 def replay(
@@ -57,8 +55,9 @@ def replay(
     silence: str | float | None = None,
     deadline: str | float | timedelta | None = None,
     answered_only: bool = False,
-    wait: Mapping[str, int] | None = None,
-    refit: int = 0,
+    interactions: Literal["auto"] | None = None,
+    window: str | float | timedelta | None = None,
+    refit: str | float | timedelta | None = None,
     slices: Sequence[str] | None = None,
     also: Sequence[str] = (),
     first: int | None = None,
@@ -91,14 +90,15 @@ def replay(
     then scores count every row whose deadline has passed. A log in which silence seems to mean
     something is refused, unless ``answered_only`` says to learn and count answers alone.
 
-    The methods are the default model; the same model told every label at once; the same model with
-    a fixed ``wait``, ``{"predictions": n}``, by default the median delay, with the fixed wait that
-    turns out best of several, and with no limit on waiting; AdaGrad that ignores delays, with the
-    scale that is best without delays and with the one that is best in hindsight; and the mean of
-    the labels so far. ``refit`` is how often ridge regression and trees of scikit-learn are fitted
-    anew on the labels known by then (``belated[refit]``; 0: not at all). ``also`` may name "vw" and
-    "river", where they are installed. Differences come with a 95 % interval, from blocks of time;
-    where it holds 0 there is a tie.
+    With ``interactions="auto"`` the model finds pairs of features. The methods are the default
+    model; the same model told every label at once; the same model told every label when its row is
+    as old as a ``window`` ("7d"; by default the one that turns out best of several), and without
+    silence also told labels as they come, with no limit on waiting; and the mean of the labels so
+    far. ``refit`` is how much time lies between two fits of ridge regression and trees of
+    scikit-learn on the labels known by then ("1d"; ``belated[refit]``; None: there are none).
+    ``also`` may name "vw" and "river", where they are installed. With silence, all of them hold
+    both labels back for a window. Differences come with a 95 % interval, from blocks of time; where
+    it holds 0 there is a tie.
 
     ``slices`` are columns by whose values losses are shown, by default the first text features with
     few values. ``first`` takes only so many predictions. ``found.model`` is the default model where
@@ -114,13 +114,11 @@ def replay(
         clip,
         threshold,
         positive,
+        interactions=interactions or (),
     )
     names = tuple(dict.fromkeys(also))
     others.check(names)
-    fixed = None if wait is None else _predictions(wait)
     said = Silence(silence, deadline, answered_only)
-    if silence is not None and wait is not None:
-        raise LogError("replay: with silence the deadline is the wait; give no wait beside it")
     asked = Asked(
         target,
         predicted,
@@ -141,40 +139,36 @@ def replay(
     source = data if isinstance(data, str | Path) else "the log"
     with row_counter(f"reading {source}", progress) as rows:
         task = task_of(data, asked, how, said, loss=loss, progress=rows)
-    if task.how.silence is not None and wait is not None:
-        raise LogError("replay: with silence the deadline is the wait; give no wait beside it")
     others.check_loss(names, task.how)
-    refits.check(refit, task.how.loss)
+    if refit is not None:
+        check_refits(task.how.loss)
+    log = task.log
+    held, every = (
+        None if length is None else in_unit(length, log.unit, has_dates=log.has_dates)
+        for length in (window, refit)
+    )
     if first is not None:
         task = task.first(first)
-    return _played(task, fixed, names, refit, slices, progress)
-
-
-def _predictions(wait: Any) -> int:
-    """Return the number of predictions that the method with a fixed wait waits for."""
-    rule = 'replay: wait must be {"predictions": n}'
-    if not isinstance(wait, Mapping):
-        raise LogError(f"{rule}, got {wait!r}")
-    return predictions_of(wait, rule)
+    return _played(task, names, held, every, slices, progress)
 
 
 def _played(
     task: Task,
-    wait: int | None,
     also: tuple[str, ...],
-    refit: int,
+    window: float | None,
+    refit: float | None,
     slices: Sequence[str] | None,
     progress: bool | None,
 ) -> Replay:
     """Run all methods on a task, and gather what they lose in every slice."""
-    predictions = int(np.median(task.delays)) if wait is None else wait
     with progress_bar("replaying", Replayer.steps(task, also, refit), progress) as bar:
-        player = Replayer(task, predictions, also, bar, refit)
+        player = Replayer(task, also, bar, window, refit)
         found = {method.name: method for method in player.run()}
-    columns = measures.usual_slices(task.log, task.features) if slices is None else slices
+    if slices is None:
+        slices = usual({name: task.log.features[name] for name in task.features})
     losses = {name: method.losses for name, method in found.items()}
     parts = {
         name: measures.slices(task.log.features[name], task.known, losses, task.weights)
-        for name in columns
+        for name in slices
     }
-    return Replay(task, found, player.scales, predictions, parts, player.ours)
+    return Replay(task, found, parts, player.ours)

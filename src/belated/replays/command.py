@@ -5,20 +5,11 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-import numpy as np
-
-from belated.audits import Felt
 from belated.datasets import flights
-from belated.engine import progress_bar
 from belated.errors import LogError
-from belated.logs import Told
 from belated.models.linear.losses import BINARY, LOSSES
 from belated.replays import replay, saving
-from belated.replays.contenders import Replayer
-from belated.replays.labels import Silence
-from belated.replays.measures import blocks, difference
 from belated.replays.result import Replay
-from belated.replays.task import Asked, Labels, Task, task_of
 from belated.report.command import (
     check_place,
     is_flights,
@@ -34,9 +25,10 @@ LATE = 15.0
 """Minutes from which on a flight counts as late."""
 QUICK = 5_000
 """Predictions of a quick replay."""
-
-
-SAME = ("loss", "threshold", "positive", "refit", "key", "silence", "deadline", "answered_only")
+SAME = (
+    *("loss", "threshold", "positive", "window", "refit", "key"),
+    *("silence", "deadline", "answered_only"),
+)
 """Arguments that mean what those of the function do."""
 
 
@@ -85,7 +77,7 @@ def _found(arguments: argparse.Namespace) -> Replay:
         **_parameters(arguments),
         **{name: getattr(arguments, name) for name in SAME},
         "clip": None if arguments.clip is None else tuple(arguments.clip),
-        "wait": None if arguments.wait is None else {"predictions": arguments.wait},
+        "interactions": arguments.interactions,
         "slices": arguments.slice,
         "also": [name for name in arguments.others.split(",") if name],
         "first": QUICK if arguments.quick else None,
@@ -122,36 +114,3 @@ def replay_flights(target: str | None = None, **options: Any) -> Replay:
     elif options.get("threshold") is None and options.get("clip") is None:
         options["clip"] = DELAYS
     return replay(flights(), target, **options)
-
-
-# What lateness cost in error on a log: a quick replay of our model, late and told at once.
-
-MOST = 20_000
-"""Predictions that are replayed."""
-
-
-def price(arguments: argparse.Namespace) -> tuple[Felt | None, tuple[str, ...]]:
-    """Return what lateness cost on the log that an audit names, and what is odd of its features."""
-    ignored: dict[str, Told] = dict.fromkeys(arguments.ignore or (), "ignore")
-    known = tuple(arguments.known or ())
-    asked = Asked(arguments.target, kinds=ignored, known=known, **reading(arguments))
-    said = Silence(arguments.silence, arguments.deadline, arguments.answered_only)
-    task = task_of(arguments.log, asked, Labels(), said, loss=None)
-    return felt(task), task.notes[len(task.log.notes) :]
-
-
-def felt(task: Task) -> Felt | None:
-    """Return by what share the loss would be less without lateness; None where none is known."""
-    task = task.first(MOST)
-    if not task.delays.any():
-        return None
-    with progress_bar("replaying", 0, wanted=False) as bar:
-        late, at_once = Replayer(task, 0, (), bar).pair()
-    known = task.known
-    count = blocks(int(np.count_nonzero(known)), task.delays)
-    apart = difference(at_once.losses[known], late.losses[known], task.weights[known], count)
-    if not apart.is_known or not late.mean_loss > 0.0:
-        return None
-    share = apart.per(late.mean_loss, task.how.lowest)
-    measure = LOSSES[task.how.loss].measure
-    return Felt(-share.mean, -share.high, -share.low, measure, task.rounds)

@@ -7,33 +7,39 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
-from belated.arrays import Array, Floats, Ints
-from belated.core.linear import Replay, run_ada_grad
+from belated.arrays import Array, Floats
 from belated.engine import Progress
 from belated.keys import Key
-from belated.models.linear import LinearModel, Rows
+from belated.models.linear import LinearModel
 from belated.models.linear.losses import LOSSES
 from belated.models.linear.warming import touch
-from belated.replays import others, refits
+from belated.replays import baselines, others
+from belated.replays.baselines import Feed, Fit
 from belated.replays.measures import mean
 from belated.replays.task import Task
-from belated.report.plain import counted
+from belated.report.durations import humane
 
 OURS = "belated"
 AT_ONCE = "told at once"
-WAITING = "fixed wait"
-BEST_WAIT = "best fixed wait"
-FOREVER = "waiting for ever"
-BLIND = "AdaGrad, delay-blind"
-HINDSIGHT = "AdaGrad, best in hindsight"
+WINDOW = "fixed window"
+BEST_WINDOW = "best fixed window"
+ON_ARRIVAL = "labels on arrival"
 MEAN = "running mean"
-SCALES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
-"""Scales of AdaGrad's steps, in units of the labels."""
-SHARES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.99)
-"""Shares of the labels that the waits let come, of which the best is chosen afterwards."""
+RIDGE = "refitted ridge"
+REFITTED = {
+    RIDGE: "ridge regression, its strength the best on the latest fifth of what is known",
+    "refitted trees": "gradient-boosted trees, its defaults",
+}
+"""Models that are fitted anew, and what they are."""
+
+
+def refitted(loss: str) -> list[str]:
+    """Return which models that are fitted anew there are for a loss."""
+    return [name for name in REFITTED if name != RIDGE or loss in baselines.LINEAR]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,44 +54,37 @@ class Contender:
     """By ticket; NaN where no label ever came."""
     mean_loss: float
     later_loss: float
-    """The mean of those made after a tenth of all labels had come; NaN where none counts."""
+    """The mean of all but the first tenth; NaN where none counts."""
     used: int
     """Labels that it learned from, silence included where it is one."""
     seconds: float
-
-
-@dataclass(frozen=True)
-class Scale:
-    """What AdaGrad loses with steps of one scale."""
-
-    scale: float
-    late: float
-    """Mean loss with the delays of the log."""
-    at_once: float
-    """Mean loss if it were told every label at once."""
 
 
 class Replayer:
     """Runs all contenders on one task."""
 
     def __init__(
-        self, task: Task, wait: int, names: tuple[str, ...], bar: Progress, refit: int = 0
+        self,
+        task: Task,
+        names: tuple[str, ...],
+        bar: Progress,
+        window: float | None = None,
+        refit: float | None = None,
     ) -> None:
-        self.task, self.wait, self.names, self.bar, self.refit = task, wait, names, bar, refit
+        """Take other packages by name, and lengths of time in the unit of the log."""
+        self.task, self.names, self.bar, self.refit = task, names, bar, refit
         self.model = task.how.model()
         self.ours = task.how.listening(task.kinds or None)
         """The model that goes on where the log ends."""
-        self.scales: tuple[Scale, ...] = ()
-        begin = time.perf_counter()
-        self.means = _running_means(task)
-        """What the running mean says, by ticket."""
-        self.seconds = time.perf_counter() - begin
+        self.arrivals = task.arrivals
+        self.is_told = window is not None
+        self.windows = self.arrivals.windows() if window is None else [window]
 
     @staticmethod
-    def steps(task: Task, names: tuple[str, ...], refit: int = 0) -> int:
+    def steps(task: Task, names: tuple[str, ...], refit: float | None = None) -> int:
         """Return how many contenders there are."""
-        refitted = refits.names(task.how.loss) if refit else ()
-        return (6 if task.how.silence is not None else 8) + len(names) + len(refitted)
+        count = len(refitted(task.how.loss)) if refit is not None else 0
+        return (4 if task.how.silence is not None else 5) + len(names) + count
 
     def run(self) -> Iterator[Contender]:
         """Yield every contender."""
@@ -94,127 +93,128 @@ class Replayer:
             yield found
 
     def _all(self) -> Iterator[Contender]:
-        task, wait, silence = self.task, counted(self.wait, "prediction"), self.task.how.silence
         yield from self.pair()
-        model = task.how.model(None if silence is not None else {"predictions": self.wait})
-        about = f"the same model, giving up on labels that take more than {wait}"
-        if silence is not None:
-            about = (
-                "the same model, which learns of silence only when the deadline has passed; until "
-                f"the first has, it has heard answers only, and says the {MEAN} instead"
+        window, contender = self._windowed()
+        yield contender
+        feed, about = Feed(self.task.events, self.task.labels), "labels as they come"
+        if self.task.how.silence is None:
+            model = self.task.how.model(None)
+            yield self._linear(
+                ON_ARRIVAL, f"the same model, told {about}, with no limit on waiting", model, feed
             )
-        yield self._linear(WAITING, about, model, task.events, starts=True)
-        if silence is None:
-            yield from self._other_waits()
-        yield from self._blind()
-        about = "the mean of the labels that have come so far"
-        if silence is not None:
-            about = (
-                "the mean of the labels so far, silence counted at once and corrected when an "
-                "answer comes"
-            )
-        yield self._contender(MEAN, about, self.means, self.seconds)
-        for name in refits.names(task.how.loss) if self.refit else ():
-            yield self._timed(
-                refits.TITLES[name],
-                refits.about(name, self.refit),
-                partial(refits.play, name, task, self.refit, self.means),
-            )
+        else:
+            feed = self.arrivals.windowed(window)
+            about = f"labels held back until the window of {self._span(window)} is over"
+        silent = "" if self.task.how.silence is None else ", silence counted at once and corrected"
+        means = self.arrivals.running_mean
+        yield self._timed(MEAN, f"the mean of the labels that have come so far{silent}", means)
+        if self.refit is not None:
+            yield from self._refits(self.refit)
         for name in self.names:
-            play = partial(others.play, *others.ready(name, task), task)
-            yield self._timed(others.TITLES[name], others.about(name), play)
-
-    def _timed(self, name: str, about: str, play: Callable[[], Floats]) -> Contender:
-        """Run another method, which is the running mean before the first silence is heard."""
-        begin = time.perf_counter()
-        values = play()
-        seconds = time.perf_counter() - begin
-        return self._contender(name, about, self._started(values), seconds)
+            play = partial(others.play, *others.ready(name, self.task), feed)
+            yield self._timed(others.TITLES[name], f"{others.about(name)}, {about}", play, feed)
 
     def pair(self) -> Iterator[Contender]:
         """Yield our model, late and told at once."""
         task = self.task
-        if task.how.silence is None:
-            about = "the default LinearModel, no setting given; it learns from labels as they come"
-            yield self._linear(OURS, about, self.ours, task.events, keys=task.keys)
-        else:
-            about = "the default LinearModel, told what silence means; it learns silence at once"
-            yield self._linear(OURS, about, self.ours, task.spoken, task.spoken_at, task.keys)
+        settings, at = [], None
+        about = "it learns from labels as they come"
+        if task.how.silence is not None:
+            settings, at = ["told what silence means"], task.spoken_at
+            about = "it learns silence once an answer would have come"
+        if task.how.interactions == "auto":
+            settings.append('interactions="auto"')
+        about = f"the default LinearModel, {', '.join(settings) or 'no setting given'}; {about}"
+        feed = Feed(task.events if at is None else task.spoken, task.labels)
+        yield self._linear(OURS, about, self.ours, feed, at, task.keys)
         about = "the same model, if every label came right after its prediction: not possible"
-        yield self._linear(AT_ONCE, about, task.how.model(), task.at_once)
+        yield self._linear(AT_ONCE, about, task.how.model(), Feed(task.at_once, task.labels))
 
-    def _other_waits(self) -> Iterator[Contender]:
-        """Run the model at several waits, of which the best is kept, and at no limit."""
-        task = self.task
-        shares = np.quantile(task.delays, SHARES, method="higher")
-        waits: list[int] = np.unique([self.wait, *shares.astype(np.int64)]).tolist()
-        models = [task.how.model({"predictions": wait}) for wait in waits]
-        limited = [self._linear("", "", model, task.events) for model in models]
-        best = min(range(len(limited)), key=lambda place: limited[place].mean_loss)
+    def _windowed(self) -> tuple[float, Contender]:
+        """Run the model with labels that are held back for a window, the best of several."""
+        found = []
+        for window in self.windows:
+            feed = self.arrivals.windowed(window)
+            found.append(self._linear(WINDOW, "", self.task.how.model(None), feed))
+        place = min(range(len(found)), key=lambda i: found[i].mean_loss)
+        window, best = self.windows[place], found[place]
+        silent = "is silent" if self.task.how.silence is not None else "is left out"
         about = (
-            f"the same with the wait, {counted(waits[best], 'prediction')}, that turns out best of "
-            f"{len(limited)}, which is not known before"
+            f"the same model, told every label when its row is {self._span(window)} old; a row "
+            f"without an answer by then {silent}"
         )
-        yield replace(limited[best], name=BEST_WAIT, about=about)
-        about = "the same model, with no limit on waiting"
-        yield self._linear(FOREVER, about, task.how.model(None), task.events)
+        if self.is_told:
+            return window, replace(best, about=about)
+        about += f"; this window turns out best of {len(found)}, which is not known before"
+        return window, replace(best, name=BEST_WINDOW, about=about)
+
+    def _refits(self, every: float) -> Iterator[Contender]:
+        """Run models that are fitted anew, on rows that are as old as the best window."""
+        from sklearn import __version__
+
+        has_silence = self.task.how.silence is not None
+        windows = self.windows if has_silence else [0.0]
+        for name in refitted(self.task.how.loss):
+            begin = time.perf_counter()
+            play = partial(self.arrivals.refitted, *self._fit(name), every)
+            window, values, _ = baselines.best(windows, play, lambda found: self._cost(found)[1])
+            old = f" that are at least {self._span(window)} old" if has_silence else ""
+            about = (
+                f"scikit-learn {__version__}: {REFITTED[name]}, fitted every {self._span(every)} "
+                f"on rows{old}, with the labels that had come by then; before that the {MEAN}"
+            )
+            if len(windows) > 1:
+                about += f"; this window turns out best of {len(windows)}"
+            seconds = (time.perf_counter() - begin) / len(windows)
+            windows = [window]  # trees take long, and follow the linear model
+            yield self._contender(name, about, values, seconds)
+
+    def _fit(self, name: str) -> tuple[Any, Fit]:
+        """Return what a model that is fitted anew is given, and how it is fitted."""
+        task, how = self.task, self.task.how
+        if name == RIDGE:
+            return baselines.matrix(task.rows), baselines.linear(how.loss)
+        columns = [task.log.features[name] for name in task.features]
+        inputs, is_text = baselines.table(columns or [np.zeros(task.rounds)])
+        return inputs, baselines.trees(how.loss, is_text, how.quantile)
+
+    def _span(self, length: float) -> str:
+        """Return a length of time in words."""
+        return humane(length, self.task.log.unit)
+
+    def _timed(
+        self, name: str, about: str, play: Callable[[], Floats], feed: Feed | None = None
+    ) -> Contender:
+        """Run another method, which is the running mean before its first label."""
+        begin = time.perf_counter()
+        values = play()
+        seconds = time.perf_counter() - begin
+        used = None
+        if feed is not None:
+            values = self.arrivals.started(values, feed)
+            used = int(np.count_nonzero(feed.events < 0))
+        return self._contender(name, about, values, seconds, used)
 
     def _linear(
         self,
         name: str,
         about: str,
         model: LinearModel,
-        events: Ints,
+        feed: Feed,
         at: Array | None = None,
         keys: Sequence[Key] | None = None,
-        starts: bool = False,
     ) -> Contender:
-        task = self.task
+        """Run our model; where labels are held back, it is the running mean before the first."""
+        task, (events, labels) = self.task, feed
         weights = np.where(task.weights > 0.0, task.weights, 1.0)
         touch(model)
         begin = time.perf_counter()
-        values = model.replay(task.rows, task.labels, events, weights=weights, at=at, keys=keys)
+        values = model.replay(task.rows, labels, events, weights=weights, at=at, keys=keys)
         seconds = time.perf_counter() - begin
-        # With silence every label is learned, by what was heard or what was not.
-        used = model.report().observed if task.how.silence is None else None
-        values = self._started(values) if starts else values
+        values = self.arrivals.started(values, feed) if name == WINDOW else values
+        # With silence our model learns every label, by what was heard or what was not.
+        used = None if at is not None else model.report().observed
         return self._contender(name, about, values, seconds, used)
-
-    def _started(self, values: Floats) -> Floats:
-        """Return predictions that are the running mean before the first silence is heard.
-
-        Until then a method that hears of silence at the deadline has heard answers only, of which
-        nobody would make predictions.
-        """
-        early = np.arange(self.task.rounds) < self.task.first_silence
-        return np.where(early, self.means, values)
-
-    def _blind(self) -> Iterator[Contender]:
-        """Run AdaGrad at all scales: as tuned without delays, and the best with them."""
-        task = self.task
-        rows, unit = in_units(task.rows, self.model.settings.bits), _unit(task)
-        found = []
-        for scale in SCALES:
-            run = partial(ada_grad, self.model, rows, task.labels, task.weights, scale=scale * unit)
-            begin = time.perf_counter()
-            late = run(task.events)
-            seconds = time.perf_counter() - begin
-            late, early = self._started(late), run(task.at_once)
-            costs = [self._cost(values)[1] for values in (late, early)]
-            found.append((Scale(scale, *costs), late, seconds))
-        self.scales = tuple(scale for scale, _, _ in found)
-        tuned, values, seconds = min(found, key=lambda one: one[0].at_once)
-        about = (
-            f"late gradients used as if they were fresh, with the scale, {tuned.scale:g}, that is "
-            "best for this log without delays"
-        )
-        yield self._contender(BLIND, about, values, seconds)
-        best, values, seconds = min(found, key=lambda one: one[0].late)
-        about = (
-            f"the same with the scale, {best.scale:g}, that turns out best of {len(SCALES)}, "
-            "which is not known before"
-        )
-        yield self._contender(HINDSIGHT, about, values, seconds)
 
     def _contender(
         self, name: str, about: str, values: Floats, seconds: float, used: int | None = None
@@ -224,11 +224,10 @@ class Replayer:
         return Contender(name, about, values, losses, cost, self._later(losses), used, seconds)
 
     def _later(self, losses: Floats) -> float:
-        """Return the mean loss after a tenth of all labels has come."""
-        task = self.task
-        known = task.known.copy()
-        known[: task.begun] = False
-        return mean(losses[known], task.weights[known]) if known.any() else math.nan
+        """Return the mean loss of all but the first tenth."""
+        later = np.flatnonzero(self.task.known)
+        later = later[later >= self.task.begun]
+        return mean(losses[later], self.task.weights[later]) if later.size else math.nan
 
     def _cost(self, values: Floats) -> tuple[Floats, float]:
         """Return the losses of predictions, and their mean; infinite where numbers overflow."""
@@ -239,77 +238,3 @@ class Replayer:
         found = LOSSES[task.how.loss].per_loss * found
         losses[known] = np.where(np.isnan(found), np.inf, found)
         return losses, mean(losses[known], task.weights[known])
-
-
-def _running_means(task: Task) -> Floats:
-    """Return the mean of the labels so far, by ticket; for yes or no, and rates, from 1/2 on.
-
-    With silence every earlier prediction counts: by what was heard of it, or else by silence.
-    """
-    silence = task.how.silence
-    prior = LOSSES[task.how.loss].prior
-    events = task.events if silence is None else task.spoken
-    is_label = events < 0
-    tickets = np.where(is_label, ~events, events)
-    weights = np.where(is_label, task.weights[tickets], 0.0)
-    sums = np.cumsum(np.where(is_label, task.labels[tickets] * weights, 0.0)) + prior
-    counts = np.cumsum(weights) + 2.0 * prior
-    if silence is not None:
-        asked = (~is_label).astype(np.float64)
-        before = np.cumsum(asked) - asked  # predictions before this event
-        sums = sums + silence * (before - np.cumsum(is_label))
-        counts = before + 2.0 * prior
-    means = sums / np.where(counts > 0.0, counts, 1.0)
-    return means[~is_label]
-
-
-def _unit(task: Task) -> float:
-    """Return the spread of the labels where predictions have their unit, else 1."""
-    if not LOSSES[task.how.loss].has_unit:
-        return 1.0
-    return float(np.std(task.labels[task.known])) or 1.0
-
-
-# ---- AdaGrad that knows nothing of delays --------------------------------------------------------
-#
-#     w_i -= a g_i / sqrt(sum of g_i^2),    g_i = x_i l'(p_t, y_t)
-#
-# for every coordinate i of ticket t when its label y_t comes, where p_t is the prediction that was
-# made for it, however long ago: the gradient is used as if it were that of the current weights.
-# Reference: Duchi, Hazan and Singer, "Adaptive subgradient methods for online learning and
-# stochastic optimization", JMLR 2011.
-
-CHUNK = 250_000
-"""Events between two chances to interrupt."""
-
-
-def ada_grad(
-    model: LinearModel,
-    rows: Rows,
-    labels: Floats,
-    counts: Floats,
-    events: Ints,
-    scale: float,
-) -> Floats:
-    """Return what AdaGrad predicts, by ticket; loss and size are those of ``model``."""
-    loss = model.settings.loss_of_labels()
-    size = (1 << model.settings.bits) + 1
-    weights, sums = np.zeros(size), np.zeros(size)
-    none = np.zeros(1)
-    log = Replay(model._linear, events, rows, labels, counts, 0, none, none)
-    margins = np.empty(len(log.predictions))
-    for start in range(0, len(events), CHUNK):
-        end = min(start + CHUNK, len(events))
-        run_ada_grad(loss, scale, log, weights, sums, margins, start, end)
-    found: Floats = log.predictions
-    return found
-
-
-def in_units(rows: Rows, bits: int) -> Rows:
-    """Return the rows with every coordinate divided by its largest size in the whole log.
-
-    This is more than a method could know when it begins, and in its favour.
-    """
-    largest = np.zeros(1 << bits)
-    np.maximum.at(largest, rows.indices, np.abs(rows.values))
-    return rows._replace(values=rows.values / np.maximum(largest[rows.indices], 1e-300))

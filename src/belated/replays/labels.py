@@ -7,7 +7,7 @@ import shlex
 from collections import Counter
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -40,6 +40,8 @@ class Labels:
     """The label of rows of which nothing is heard; None: silence means nothing."""
     deadline: float | timedelta | None = None
     """How long something may be heard of a row, in the unit of the log."""
+    interactions: Literal["auto"] | tuple[()] = ()
+    """Whether the model finds pairs of features."""
 
     def __post_init__(self) -> None:
         """Check what the model does not."""
@@ -71,6 +73,7 @@ class Labels:
     ) -> LinearModel:
         """Return a fresh model for these labels, which come when they come."""
         options: dict[str, Any] = {"quantile": self.quantile, "delta": self.delta, **more}
+        options["interactions"] = self.interactions
         return LinearModel(self.loss, wait=wait, columns=columns, **options)
 
     def listening(self, columns: Kinds | None = None) -> LinearModel:
@@ -418,5 +421,5 @@ def in_unit(
     """
     span = span_in(deadline, unit, "replay", has_dates=has_dates)
     if span == 0.0:
-        raise LogError(f"replay: a deadline is longer than nothing, got {deadline!r}")
+        raise LogError(f"replay: a length of time is more than nothing, got {deadline!r}")
     return span

@@ -10,11 +10,10 @@ from functools import partial
 import numpy as np
 
 from belated.arrays import Array, Bools, Floats, Ints, add_in_order
-from belated.logs import Log
 from belated.models.linear.losses import LOSSES
 from belated.replays.labels import Labels
 from belated.report.plain import SAME
-from belated.report.slicing import VALUES, coded, usual
+from belated.report.slicing import coded, ranked
 
 WINDOWS = 48
 """Most windows of a curve."""
@@ -110,15 +109,8 @@ def slices(
         name: np.bincount(codes, weights[known] * lost[known], minlength=len(names))
         for name, lost in losses.items()
     }
-    order = np.argsort(-counts, kind="stable")
-    groups = [[i] for i in order[:VALUES]]
-    if len(order) > VALUES + 1:
-        groups.append(list(order[VALUES:]))
-    elif len(order) > VALUES:
-        groups.append([order[VALUES]])
     found = []
-    for group in groups:
-        value = names[group[0]] if len(group) == 1 else f"{len(group):,} other values"
+    for value, group in ranked(names, counts):
         weight = float(size[group].sum())
         mean_losses = {name: float(total[group].sum()) / weight for name, total in sums.items()}
         found.append(Slice(value, int(counts[group].sum()), weight, mean_losses))
@@ -164,11 +156,6 @@ def _number(value: str) -> float | None:
         return float(text)
     except ValueError:
         return None
-
-
-def usual_slices(log: Log, features: Sequence[str]) -> tuple[str, ...]:
-    """Return the first text features with few values."""
-    return usual({name: log.features[name] for name in features})
 
 
 # ---- how much two methods differ on one log, and how sure that is --------------------------------
@@ -282,7 +269,7 @@ def difference(others: Floats, ours: Floats, weights: Floats, count: int) -> Dif
 
 
 def scores(how: Labels, values: Floats, labels: Floats, weights: Floats) -> Mapping[str, float]:
-    """Return every measure that these labels have, by name.
+    """Return every measure that these labels have beside the loss, by name.
 
     >>> found = scores(Labels(), np.array([1.0, 3.0]), np.array([0.0, 1.0]), np.ones(2))
     >>> {name: round(value, 3) for name, value in found.items()}
@@ -297,9 +284,6 @@ def scores(how: Labels, values: Floats, labels: Floats, weights: Floats) -> Mapp
         "MAE": mean(np.abs(off), weights),
     }
     if how.loss == "quantile":
-        found["pinball"] = mean(
-            np.maximum(-how.quantile * off, (1.0 - how.quantile) * off), weights
-        )
         found["labels below"] = mean((labels <= values).astype(np.float64), weights)
     else:
         found["calibration error"] = calibration_error(calibration(values, labels, weights))
@@ -317,16 +301,9 @@ def _of_classes(
         "AUC": auc(values, is_yes, weights),
         "accuracy": mean(right.astype(np.float64), weights),
     }
-    if not is_chance:
-        return found
-    with np.errstate(divide="ignore"):
-        surprise = -np.log(np.where(is_yes, values, 1.0 - values))
-    bins = calibration(values, labels, weights)
-    return {
-        "log loss": mean(surprise, weights),
-        **found,
-        "calibration error": calibration_error(bins),
-    }
+    if is_chance:
+        found["calibration error"] = calibration_error(calibration(values, labels, weights))
+    return found
 
 
 def auc(values: Floats, is_yes: Bools, weights: Floats) -> float:

@@ -10,13 +10,14 @@ import numpy as np
 
 from belated.arrays import Floats
 from belated.errors import BelatedError
+from belated.replays.baselines import Feed
 from belated.replays.task import Labels, Task
 
 PACKAGES = {"vw": "vowpalwabbit", "river": "river"}
 TITLES = {"vw": "Vowpal Wabbit", "river": "river"}
 
 Predict = Callable[[int], float]
-Learn = Callable[[int], None]
+Learn = Callable[[int, float], None]
 
 
 def check(names: tuple[str, ...]) -> None:
@@ -48,14 +49,14 @@ def ready(name: str, task: Task) -> tuple[Predict, Learn]:
     return {"vw": _vowpal_wabbit, "river": _river}[name](task)
 
 
-def play(predict: Predict, learn: Learn, task: Task) -> Floats:
+def play(predict: Predict, learn: Learn, feed: Feed) -> Floats:
     """Return what another method predicts, by ticket."""
-    out = np.zeros(task.rounds)
-    for event in task.events.tolist():
+    out = np.zeros(len(feed.labels))
+    for event in feed.events.tolist():
         if event >= 0:
             out[event] = predict(event)
         else:
-            learn(~event)
+            learn(~event, float(feed.labels[~event]))
     return out
 
 
@@ -86,8 +87,8 @@ def _vowpal_wabbit(task: Task) -> tuple[Predict, Learn]:
         value = float(space.predict(line(t)))
         return float(np.exp(value)) if how.loss == "poisson" else value
 
-    def learn(t: int) -> None:
-        label = 2.0 * task.labels[t] - 1.0 if signs else task.labels[t]
+    def learn(t: int, label: float) -> None:
+        label = 2.0 * label - 1.0 if signs else label
         space.learn(f"{label:.9g} {task.weights[t]:.9g} {line(t)}")
 
     return predict, learn
@@ -126,12 +127,12 @@ def _river(task: Task) -> tuple[Predict, Learn]:
             return float(model.predict_proba_one(features(t)).get(True, 0.5))
         return float(model.predict_one(features(t)))
 
-    def learn(t: int) -> None:
-        label = bool(task.labels[t]) if is_binary else float(task.labels[t])
+    def learn(t: int, label: float) -> None:
+        known = bool(label) if is_binary else label
         if task.log.weight is None:
-            model.learn_one(features(t), label)
+            model.learn_one(features(t), known)
         else:
-            model.learn_one(features(t), label, w=float(task.weights[t]))
+            model.learn_one(features(t), known, w=float(task.weights[t]))
 
     return predict, learn
 

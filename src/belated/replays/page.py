@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +13,12 @@ from belated._version import __version__
 from belated.audits.page import label_section
 from belated.logs.log import as_date
 from belated.models.linear.losses import LOSSES
-from belated.replays.contenders import AT_ONCE, MEAN, OURS, WAITING
+from belated.replays.contenders import AT_ONCE, BEST_WINDOW, MEAN, OURS, WINDOW
 from belated.replays.measures import (
     ALIKE,
     MANY,
     UNKNOWN,
     Difference,
-    calibration_error,
     finite,
     natural,
 )
@@ -29,20 +27,20 @@ from belated.replays.words import (
     KIND_HEADS,
     advice,
     against,
-    deadline,
     estimate,
     kinds,
+    seems_better,
     shown,
     standing,
     title,
 )
-from belated.report import Bars, Lines, Page, Section, Series, Table, write_page
+from belated.report import Bars, Lines, Page, Section, Series, Table
 from belated.report.durations import axis, moment
 from belated.report.plain import SAME, counted, first_up, plain
 
 SPREAD = 12.0
 """Ratio of values from which on an axis is logarithmic."""
-CLOSE = (OURS, AT_ONCE, WAITING, MEAN)
+CLOSE = (OURS, AT_ONCE, WINDOW, BEST_WINDOW, MEAN)
 """Methods that are shown where there is no room for all."""
 FAR_BAR = 0.5
 """A method that loses so much more than ours is named beside the bars, and not among them."""
@@ -52,17 +50,11 @@ OFF_THE_CHART = 1.25
 """A method that loses so many times what the running mean does is not drawn beside the others."""
 
 
-def write(path: str | PathLike[str], replay: Replay, command: str = "") -> None:
-    """Write the page."""
-    write_page(path, _page(replay, command))
-
-
-def _page(replay: Replay, command: str) -> Page:
-    task, wait = replay.task, counted(replay.wait, "prediction")
-    if task.how.silence is not None:
-        wait = f"the deadline, {deadline(replay)}"
-    facts = {"belated": __version__, "log": title(replay), "fixed wait": wait}
-    facts |= {"notes": "; ".join(task.notes), "left out": str(task.log.bad) if task.log.bad else ""}
+def page_of(replay: Replay, command: str) -> Page:
+    """Return what the page says."""
+    task = replay.task
+    facts = {"belated": __version__, "notes": "; ".join(task.notes)}
+    facts["left out"] = str(task.log.bad) if task.log.bad else ""
     sections = (
         _differences(replay),
         _losses(replay),
@@ -92,6 +84,7 @@ def _numbers(replay: Replay) -> tuple[tuple[str, str], ...]:
         (MEAN, "with the mean of past labels"),
         (best, f"with the best other method here, {best}"),
     )
+    cards = cards[::-1] if replay.ahead or seems_better(replay) else cards
     shares = ((replay.share(name), whose) for name, whose in cards if name)
     return tuple(_card(share, whose) for share, whose in shares if share is not None)
 
@@ -182,8 +175,8 @@ def _losses(replay: Replay) -> Section:
     says = (
         f"Every method sees the same {counted(replay.rounds, 'prediction')} and "
         f"{counted(replay.counted, 'label')}, in the order of time, and pays for what it said when "
-        'it was asked. "later" counts only the predictions that were made after a tenth of the '
-        f"labels had come, from {_moment(replay, replay.task.begun)} on."
+        'it was asked. "later" leaves out the first tenth of those that count: it is from '
+        f"{_moment(replay, replay.task.begun)} on."
     )
     return Section("How good is every method?", None, says, Table(heads, tuple(rows)))
 
@@ -202,7 +195,9 @@ def _over_time(replay: Replay) -> Section:
     ends = next(iter(replay.curves.values())).ends
     starts = np.append(0, ends[:-1])
     middles = scale * (away[starts] + away[ends - 1]) / 2.0
-    series = tuple(Series.of(name, middles, replay.curves[name].windowed) for name in CLOSE)
+    series = tuple(
+        Series.of(name, middles, replay.curves[name].windowed) for name in _close(replay)
+    )
     name, is_wide = first_up(f"{replay.measure}, window by window"), _is_wide(series)
     figure = Lines(name, label, replay.measure, series, log_y=is_wide)
     ours = replay.curves[OURS].windowed
@@ -246,11 +241,9 @@ def _calibration(replay: Replay) -> Section:
         for number, bin in enumerate(replay.calibration[OURS], start=1)
     ]
     heads = ("bin of belated", "predictions", "predicted", "came", "difference")
-    errors = (f"{name} {plain(calibration_error(bins), 3)}" for name, bins in drawn.items())
     says = (
         "The predictions of every method, sorted and put into up to ten bins with as many each: on "
-        "the dashed line, what was predicted is what came on average. Mean distance from it: "
-        f"{', '.join(errors)}."
+        "the dashed line, what was predicted is what came on average."
     )
     return Section("Can predictions be believed?", figure, says, Table(heads, tuple(rows)))
 
@@ -262,7 +255,8 @@ def _slices(replay: Replay) -> Iterable[Section]:
         if len(kept) < 2:
             continue
         groups = tuple(
-            Series(name, (), tuple(finite(part.losses[name]) for part in kept)) for name in CLOSE
+            Series(name, (), tuple(finite(part.losses[name]) for part in kept))
+            for name in _close(replay)
         )
         few = [f"{part.value} ({part.count})" for part in parts if part.count < ENOUGH]
         note = f"Not drawn, with fewer than {ENOUGH} predictions: {', '.join(few)}." if few else ""
@@ -298,6 +292,11 @@ def _columns(replay: Replay) -> Iterable[Section]:
         )
         table = Table(KIND_HEADS, tuple(kinds(replay)))
         yield Section("What did the columns become?", None, says, table)
+
+
+def _close(replay: Replay) -> list[str]:
+    """Return the methods that are shown where there is no room for all."""
+    return [name for name in CLOSE if name in replay.methods]
 
 
 def _moment(replay: Replay, row: int) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import shlex
 from collections.abc import Callable, Mapping
@@ -19,18 +18,20 @@ from belated.logs import Log
 from belated.logs.log import as_date
 from belated.models.linear import LinearModel
 from belated.models.linear.losses import LOSSES
-from belated.replays import measures
-from belated.replays.contenders import AT_ONCE, OURS, Contender, Scale
+from belated.replays import measures, words
+from belated.replays.contenders import AT_ONCE, OURS, Contender
 from belated.replays.labels import Labels
-from belated.replays.measures import MANY, UNKNOWN, Bin, Curve, Difference, Slice, finite, scores
+from belated.replays.measures import UNKNOWN, Bin, Curve, Difference, Slice, finite, scores
 from belated.replays.task import Task
+from belated.report import Page
 from belated.report.durations import iso_moment
+from belated.report.finding import Finding
 from belated.report.plain import counted, plain
 from belated.tables import as_html
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Replay:
+class Replay(Finding):
     """How every method would have done on a log, in the order of its events.
 
     Losses are those of predictions as they were made, whenever their label came; predictions
@@ -40,10 +41,6 @@ class Replay:
     task: Task
     methods: Mapping[str, Contender]
     """By name, in the order in which they ran."""
-    scales: tuple[Scale, ...]
-    """What AdaGrad loses by the scale of its steps."""
-    wait: int
-    """How many predictions the method with a fixed wait waits for a label."""
     slices: Mapping[str, tuple[Slice, ...]]
     """Mean losses by column and value, the most frequent values first."""
     model: LinearModel
@@ -191,9 +188,9 @@ class Replay:
         if not self.task.delays.any():
             return f"{start}; no label is late here, so lateness costs nothing."
         then = f"told every label at once, the same model would have {plain(at_once)}"
-        if self.share(AT_ONCE) is not None:
-            then += f", {self.price_range}"
         apart, share = self.differences[AT_ONCE], self.share(AT_ONCE)
+        if share is not None:
+            then += f", {words.against(self, AT_ONCE, says=False)}"
         if share is not None and share.is_same:
             return f"{start}; {then}: lateness costs next to nothing here."
         if apart.is_tie:
@@ -203,43 +200,14 @@ class Replay:
             return f"{start}; {then}: lateness costs nothing here."
         return f"{start}; {then}: that is the price of lateness."
 
-    @property
-    def price_range(self) -> str:
-        """The price of lateness in words, with its interval."""
-        share = self.share(AT_ONCE)
-        assert share is not None  # asked where there are shares
-        is_less = share.mean <= 0.0
-        text = f"{abs(share.mean):.1%} {'less' if is_less else 'more'}"
-        if share.mean >= MANY:
-            text = f"{plain(share.mean + 1.0, 3)} times as much"
-        if not share.is_known:
-            return text
-        low, high = (f"{round(100.0 * end, 1) + 0.0:.1f}" for end in (share.low, share.high))
-        if is_less:
-            low, high = (f"{round(-100.0 * end, 1) + 0.0:.1f}" for end in (share.high, share.low))
-        if share.high > MANY:
-            low, high = ("many times more", high) if is_less else (f"{low}%", "many times")
-        return f"{text} ({low} to {high})"
-
-    def against(self, name: str) -> float | None:
-        """Return how much more than ours a method loses, as a share; None where that says nothing.
-
-        Poisson losses may be negative, and then have no shares.
-        """
-        ours, loss = self.methods[OURS].mean_loss, self.methods[name].mean_loss
-        return loss / ours - 1.0 if ours > 0.0 and math.isfinite(loss) else None
-
     def summary(self) -> str:
         """Return the replay in words, for a terminal."""
-        from belated.replays.words import summary
+        return words.summary(self)
 
-        return summary(self)
+    def _page(self, command: str) -> Page:
+        from belated.replays.page import page_of
 
-    def page(self, path: str | PathLike[str], *, command: str = "") -> None:
-        """Write the replay as one HTML page (``belated[report]``), with what was typed."""
-        from belated.replays.page import write
-
-        write(path, self, command)
+        return page_of(self, command)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for JSON; a loss that overflowed is None."""
@@ -256,7 +224,6 @@ class Replay:
             "notes": list(task.notes),
             "loss": task.how.loss,
             "measure": self.measure,
-            "wait": self.wait,
             "blocks": self.blocks,
             "later_from": task.begun,
             "ahead": list(self.ahead),
@@ -275,17 +242,16 @@ class Replay:
                 column: [asdict(part) | {"losses": _plain(part.losses)} for part in parts]
                 for column, parts in self.slices.items()
             },
-            "scales": [_plain(asdict(scale)) for scale in self.scales],
         }
 
     def _method(self, method: Contender) -> dict[str, Any]:
-        curve = self.curves[method.name]
+        curve, share = self.curves[method.name], self.share(method.name)
         return {
             "name": method.name,
             "about": method.about,
             "mean_loss": finite(method.mean_loss),
             "later_loss": finite(method.later_loss),
-            "against_ours": self.against(method.name),
+            "against_ours": None if share is None else share.mean,
             "difference": self._difference(method.name),
             "standing": None if method.name == OURS else self.standing(method.name),
             "scores": _plain(self.scores.get(method.name, {})),
@@ -310,14 +276,6 @@ class Replay:
 
         write(path, self)
 
-    def to_json(self, indent: int | None = None) -> str:
-        """Return the replay as JSON, without single predictions."""
-        return json.dumps(self.to_dict(), indent=indent, allow_nan=False)
-
-    def __str__(self) -> str:
-        """Return the summary."""
-        return self.summary()
-
     def __repr__(self) -> str:
         """Return the verdict and what it is about."""
         many = counted(self.rounds, "prediction")
@@ -325,9 +283,7 @@ class Replay:
 
     def _repr_html_(self) -> str:
         """Return the verdict and the table of methods for notebooks."""
-        from belated.replays.words import columns, table
-
-        return as_html(self.verdict, table(self), columns(self))
+        return as_html(self.verdict, words.table(self), words.HEADS)
 
 
 def iso(log: Log, row: int) -> str | float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -19,12 +20,14 @@ from belated.logs import DateOrder, Kinds, Log, OnBad, Told, Unit, leaks, scan
 from belated.logs.columns import Columns
 from belated.logs.files import STANDARD_INPUT
 from belated.logs.leaks import Hidden
-from belated.logs.log import as_dates
+from belated.logs.log import SECONDS, as_dates
 from belated.logs.rules import NoFeature
 from belated.logs.sources import source_of
 from belated.models.linear import Rows
 from belated.models.linear.losses import Loss
 from belated.models.linear.settings import Settings
+from belated.models.moments import read_times
+from belated.replays.baselines import Arrivals
 from belated.replays.labels import (
     Hearing,
     Labels,
@@ -38,7 +41,7 @@ from belated.replays.labels import (
 from belated.replays.saving import keys_of
 
 if TYPE_CHECKING:
-    from belated.store.as_log import StoredLog
+    from belated.audits.stored_log import StoredLog
 
 
 __all__ = ["Asked", "Features", "Labels", "Task", "task_of"]
@@ -139,23 +142,29 @@ class Task:
         return self._events(self.learned & ~self.hearing.is_silence)
 
     @cached_property
-    def first_silence(self) -> int:
-        """How many predictions are made before any silence is known for sure; 0 without silence."""
-        is_label = self.events < 0
-        tickets = np.where(is_label, ~self.events, 0)
-        places = np.flatnonzero(is_label & self.hearing.is_silence[tickets])
-        if self.how.silence is None:
-            return 0
-        end = places[0] if places.size else len(self.events)
-        return int(np.count_nonzero(~is_label[:end]))
-
-    @cached_property
     def spoken_at(self) -> Array:
-        """When those events happen; dates, if the log counts since 1970."""
+        """When those events happen; in seconds, if the log counts since 1970.
+
+        Numbers leave it open whether dates that come later have a time zone.
+        """
         log, is_label = self.log, self.spoken < 0
         tickets = np.where(is_label, ~self.spoken, self.spoken)
         times = np.where(is_label, log.observed_at[tickets], log.predicted_at[tickets])
-        return as_dates(times, log.unit) if log.is_epoch else times
+        return read_times(as_dates(times, log.unit), "replay")[0] if log.is_epoch else times
+
+    @cached_property
+    def arrivals(self) -> Arrivals:
+        """What is heard of the rows and when, in the unit of the log, for baselines."""
+        times, how = self.log.times, self.how
+        spoken = self.learned & ~self.hearing.is_silence
+        asked = (times.predicted_at - times.predicted_at[0]).astype(np.float64)
+        waits = np.where(spoken, times.lengths.astype(np.float64), np.nan)
+        deadline = math.inf if how.deadline is None else how.deadline
+        if isinstance(deadline, timedelta):
+            deadline = deadline.total_seconds() / SECONDS[self.log.unit or "s"]
+        return Arrivals(
+            asked, self.labels, asked + waits, how.silence, deadline, how.loss, self.weights
+        )
 
     def _events(self, kept_labels: Bools) -> Ints:
         events = self.log.timeline.events
@@ -176,13 +185,9 @@ class Task:
 
     @cached_property
     def begun(self) -> int:
-        """The first prediction after a tenth of all labels has come, or the last one."""
-        is_label = self.events < 0
-        tenth = math.ceil(np.count_nonzero(is_label) / 10)
-        place = int(np.searchsorted(np.cumsum(is_label), tenth))
-        later = self.events[place:]
-        later = later[later >= 0]
-        return int(later[0]) if later.size else self.rounds - 1
+        """The first prediction after a tenth of those that count."""
+        counts = np.cumsum(self.known)
+        return min(int(np.searchsorted(counts, counts[-1] / 10.0)) + 1, self.rounds - 1)
 
     @cached_property
     def rows(self) -> Rows:
@@ -319,10 +324,13 @@ def _keyed(log: Log, asked: Asked) -> tuple[Log, Sequence[Key]]:
 
 
 def _no_key(name: str, known: Iterable[str]) -> LogError:
-    return LogError(
-        f"replay: there is no column {name!r} of keys (--key) beside the target and the times; "
-        f"there are {', '.join(map(repr, known)) or 'none'}"
-    )
+    of_keys = "of keys (--key) beside the target and the times; there are"
+    return _absent(f"there is no column {name!r} {of_keys}", known)
+
+
+def _absent(says: str, known: Iterable[str]) -> LogError:
+    """Return an error that ends with the names that there are."""
+    return LogError(f"replay: {says} {', '.join(map(repr, known)) or 'none'}")
 
 
 def _features(
@@ -350,17 +358,13 @@ def _check_slice(kinds: Kinds, name: str) -> None:
         raise LogError(
             f"replay: {name!r} is {known[0].says} ({known[0].why}){more}: slice by others"
         )
-    raise LogError(
-        f"replay: there is no column {name!r} to slice by; there are "
-        f"{', '.join(map(repr, kinds.names)) or 'none'}"
-    )
+    raise _absent(f"there is no column {name!r} to slice by; there are", kinds.names)
 
 
 def _check_names(name: str, known: dict[str, Array], wanted: Sequence[str]) -> None:
     for column in wanted:
         if column not in known:
-            listed = ", ".join(map(repr, known)) or "none"
-            raise LogError(f"replay: {name} has no column {column!r}; it has {listed}")
+            raise _absent(f"{name} has no column {column!r}; it has", known)
 
 
 # Logs of stores, as replays take them: with the loss, silence and deadline that the model had.
@@ -379,8 +383,7 @@ def log_of(stored: StoredLog, asked: Asked, said: Silence) -> Log:
     features = stored.features(wanted)
     for name in asked.kinds:
         if features.pop(name, None) is None:
-            listed = ", ".join(map(repr, features)) or "none"
-            raise LogError(f"replay: {stored.name} has no feature {name!r}; it has {listed}")
+            raise _absent(f"{stored.name} has no feature {name!r}; it has", features)
     log = stored.log(span)
     notes = (*log.notes, *_notes(stored, said))
     return replace(log, features=features, notes=notes)
@@ -391,7 +394,7 @@ def keys_in(stored: StoredLog, asked: Asked) -> list[Key] | None:
 
     They are no column, so that a feature of the same name stays one.
     """
-    from belated.store.as_log import KEY  # which is loaded by now, as its log is there
+    from belated.audits.stored_log import KEY  # which is loaded by now, as its log is there
 
     return keys_of(stored.keys(), KEY) if asked.key == KEY else None
 

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from belated.replays.contenders import AT_ONCE, BEST_WAIT, OURS
+from belated.replays.contenders import AT_ONCE, BEST_WINDOW, OURS
 from belated.replays.measures import ALIKE, MANY, UNKNOWN
 from belated.report.durations import humane
-from belated.report.plain import WIDTH, counted, first_up, plain
+from belated.report.plain import WIDTH, counted, first_up, plain, remarks
 from belated.tables import aligned
 
 if TYPE_CHECKING:
@@ -26,16 +26,12 @@ def summary(replay: Replay) -> str:
     if replay.warning:
         lines += ["", *(f"  {line}" for line in textwrap.wrap(replay.warning, WIDTH - 2))]
     lines += ["", *textwrap.wrap(caption(replay), WIDTH)]
-    lines += [*aligned([columns(replay), *table(replay)]), ""]
+    lines += [*aligned([HEADS, *table(replay)]), ""]
     for name, method in replay.methods.items():
         lines += textwrap.wrap(f"{name}: {method.about}", WIDTH, subsequent_indent="  ")
     if replay.task.kinds:
         lines += ["", *aligned([KIND_HEADS, *kinds(replay)], numbers=False)]
-    if replay.task.notes:
-        lines += ["", *(f"note: {note}" for note in replay.task.notes)]
-    if replay.task.log.bad:
-        lines += ["", f"left out: {replay.task.log.bad}"]
-    return "\n".join(lines)
+    return "\n".join([*lines, *remarks(replay.task.notes, replay.task.log.bad)])
 
 
 def title(replay: Replay) -> str:
@@ -83,24 +79,32 @@ def kinds(replay: Replay) -> list[tuple[str, str, str]]:
 
 
 def advice(replay: Replay) -> str:
-    """Return what lateness costs and how ours stands; first of all, who is better."""
+    """Return what lateness costs and how ours stands; first of all, who is better or seems so."""
     found = standing(replay)
-    return f"{found} {replay.verdict}" if replay.ahead else f"{replay.verdict} {found}"
+    is_first = replay.ahead or seems_better(replay)
+    return f"{found} {replay.verdict}" if is_first else f"{replay.verdict} {found}"
+
+
+def seems_better(replay: Replay) -> list[str]:
+    """Return methods that lose less than ours with late labels, where that may be by chance."""
+    unknown = (name for name in replay.ties if replay.standing(name) == UNKNOWN)
+    return [name for name in unknown if replay.differences[name].mean < 0.0]
 
 
 def standing(replay: Replay) -> str:
     """Say who is better with late labels, who is as good, and who is worse, beyond doubt."""
-    parts = []
-    if replay.ahead:
-        listed = _listed(replay, replay.ahead)
-        parts.append(f"Better than belated here: {listed}.")
     if not replay.blocks:
         return "There are too few labels to say which method is better."
-    if same := [name for name in replay.ties if replay.standing(name) == ALIKE]:
-        parts.append(f"{first_up(ALIKE)} as belated: {_listed(replay, same)}.")
-    if unknown := [name for name in replay.ties if name not in same]:
-        listed = _listed(replay, unknown)
-        parts.append(f"{first_up(UNKNOWN)}, as the log is too short or too uneven: {listed}.")
+    maybe = seems_better(replay)
+    same = [name for name in replay.ties if replay.standing(name) == ALIKE]
+    unknown = [name for name in replay.ties if name not in same and name not in maybe]
+    groups = (
+        ("Better than belated here", replay.ahead),
+        ("Less loss than belated here, though the log is too short or uneven to be sure", maybe),
+        (f"{first_up(ALIKE)} as belated", same),
+        (f"{first_up(UNKNOWN)}, as the log is too short or too uneven", unknown),
+    )
+    parts = [f"{says}: {_listed(replay, names)}." for says, names in groups if names]
     if replay.behind:
         best, *rest = replay.behind
         more = f", and {len(rest)} other{'s' if len(rest) > 1 else ''}" if rest else ""
@@ -111,7 +115,7 @@ def standing(replay: Replay) -> str:
 def _listed(replay: Replay, names: Sequence[str]) -> str:
     found = []
     for name in names:
-        after = ", chosen afterwards," if name == BEST_WAIT else ""
+        after = ", chosen afterwards," if name == BEST_WINDOW else ""
         found.append(f'"{name}"{after} {against(replay, name, says=False)}')
     return ", ".join(found)
 
@@ -119,17 +123,12 @@ def _listed(replay: Replay, names: Sequence[str]) -> str:
 HEADS = ("method", "all", "later", "against belated, 95 %", "labels", "seconds")
 
 
-def columns(replay: Replay) -> tuple[str, ...]:
-    """Return the heads of the table."""
-    return HEADS
-
-
 def caption(replay: Replay) -> str:
     """Say what the columns of the table are."""
     silent = "" if replay.task.how.silence is None else "; silence is a label too"
     return (
-        f"{first_up(replay.measure)} of all predictions, and of the later ones, made after a tenth "
-        f"of the labels had come{silent}:"
+        f"{first_up(replay.measure)} of all predictions that count, and of the later ones, without "
+        f"the first tenth of them{silent}:"
     )
 
 

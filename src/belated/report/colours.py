@@ -67,9 +67,9 @@ FAMILIES = (
     ),
     # methods of a replay; ours has the colour of ours everywhere
     (
-        *("belated", "told at once", "fixed wait", "running mean", "AdaGrad, best in hindsight"),
-        *("waiting for ever", "AdaGrad, delay-blind", "refitted ridge", "refitted trees"),
-        *("best fixed wait", "Vowpal Wabbit", "river"),
+        *("belated", "told at once", "best fixed window", "running mean"),
+        *("refitted ridge", "labels on arrival", "fixed window", "refitted trees"),
+        *("Vowpal Wabbit", "river"),
     ),
     # what looks for settings of knobs
     (

@@ -5,24 +5,14 @@ from __future__ import annotations
 import argparse
 import tempfile
 from collections.abc import Callable
-from os import PathLike
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from belated.errors import BelatedError, LogError, MissingExtra
+from belated.report.finding import Finding
 
 FLIGHTS = "flights"
 """What to call the log that comes with belated."""
-
-
-class Finding(Protocol):
-    """What a command has found out about a log."""
-
-    def page(self, path: str | PathLike[str], *, command: str = "") -> None:
-        """Write it as a page, which says what was typed."""
-
-    def to_json(self, indent: int | None = None) -> str:
-        """Return it as JSON."""
 
 
 _F = TypeVar("_F", bound=Finding)

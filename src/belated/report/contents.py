@@ -52,12 +52,6 @@ class Section:
     says: str
     table: Table | None = None
 
-    def __post_init__(self) -> None:
-        """Check that there is a question, since it is the heading, and an answer."""
-        for name in ("question", "says"):
-            if not getattr(self, name).strip():
-                raise SpecError(f"Section: {name} must not be empty, got {getattr(self, name)!r}")
-
 
 @dataclass(frozen=True)
 class Page:
@@ -74,11 +68,6 @@ class Page:
     facts: Mapping[str, str]
     numbers: tuple[tuple[str, str], ...] = ()
     """What to remember of the page: a number or a few words each, and what it is."""
-
-    def __post_init__(self) -> None:
-        """Check that there is a title."""
-        if not self.title.strip():
-            raise SpecError(f"Page: title must not be empty, got {self.title!r}")
 
 
 def _can_be_shown(cell: object) -> bool:

@@ -17,9 +17,6 @@ from belated.spec import number
 Numbers: TypeAlias = tuple[float | None, ...]
 """Numbers of which some may be missing."""
 
-ROUNDING = 1e-9
-"""How far, relative to its size, a value may leave its interval: averages are rounded."""
-
 
 @dataclass(frozen=True)
 class Series:
@@ -41,38 +38,22 @@ class Series:
     dashed: bool = False
 
     def __post_init__(self) -> None:
-        """Check that all lengths agree, all numbers are finite, and no interval is empty."""
-        _check_text("Series", "name", self.name)
+        """Check that all lengths agree, and that all numbers are finite."""
         who = f"Series {self.name!r}"
         for name in ("x", "y", "low", "high"):
             values = getattr(self, name)
             if values is not None:
                 object.__setattr__(self, name, _numbers(who, name, values, missing=name != "x"))
-        if self.x:
-            _check_length(who, "x", self.x, len(self.y), "like y")
-        self._check_band(who)
+        if (self.low is None) != (self.high is None):
+            raise SpecError(f"{who}: low and high must be given together, got only one")
+        for name in ("x", "low", "high"):
+            if values := getattr(self, name):
+                _check_length(who, name, values, len(self.y), "like y")
 
     @classmethod
     def of(cls, name: str, x: Iterable[float], y: Iterable[float]) -> Series:
         """Return the series of two columns of any kind."""
         return cls(name, tuple(map(float, x)), tuple(map(float, y)))
-
-    def _check_band(self, who: str) -> None:
-        """Check that low and high come together, beside every y, and in order."""
-        if (self.low is None) != (self.high is None):
-            raise SpecError(f"{who}: low and high must be given together, got only one")
-        if self.low is None or self.high is None:
-            return
-        _check_length(who, "low", self.low, len(self.y), "like y")
-        _check_length(who, "high", self.high, len(self.y), "like y")
-        for y, low, high in zip(self.y, self.low, self.high, strict=True):
-            if (low is None) != (y is None) or (high is None) != (y is None):
-                raise SpecError(
-                    f"{who}: low and high must be missing where y is, "
-                    f"got y {y!r}, low {low!r}, high {high!r}"
-                )
-            if low is not None and high is not None and low > high:
-                raise SpecError(f"{who}: low must not exceed high, got {low!r} and {high!r}")
 
 
 @dataclass(frozen=True)
@@ -95,18 +76,13 @@ class Lines:
     note: str = ""
 
     def __post_init__(self) -> None:
-        """Check that there is a curve, that names differ, and that each one runs to the right."""
-        _check_text("Lines", "title", self.title)
+        """Check that names differ, and that every curve has an x for each y."""
         _check_names("Lines", "series", [series.name for series in self.series])
         for series in self.series:
             who = f"Lines: series {series.name!r}"
-            if len(series.x) != len(series.y):
-                raise SpecError(f"{who} must have an x for each y, got {len(series.x)}")
+            _check_length(who, "x", series.x, len(series.y), "like y")
             if None in series.y:
                 raise SpecError(f"{who} must have no missing y, got None")
-            for left, right in zip(series.x, series.x[1:], strict=False):
-                if left > right:
-                    raise SpecError(f"{who} must not go back in x, got {left!r} before {right!r}")
 
 
 @dataclass(frozen=True)
@@ -127,21 +103,13 @@ class Bars:
     note: str = ""
 
     def __post_init__(self) -> None:
-        """Check that every group has a y for every label, inside its interval."""
-        _check_text("Bars", "title", self.title)
+        """Check that names differ, and that every group has a y for every label."""
         _check_names("Bars", "labels", self.labels)
         _check_names("Bars", "groups", [group.name for group in self.groups])
         for group in self.groups:
-            who = f"Bars: group {group.name!r}"
-            if len(group.y) != len(self.labels):
-                raise SpecError(f"{who} must have {len(self.labels)} y, got {len(group.y)}")
-            _check_whiskers(who, group)
-        if self.by_label and len(self.groups) > 1:
-            raise SpecError("Bars: by_label needs a single group, got more")
-        if self.stacked and self.log_y:
-            raise SpecError("Bars: log_y must be False when stacked, got True")
-        if self.stacked and any(y is not None and y < 0 for g in self.groups for y in g.y):
-            raise SpecError("Bars: y must not be negative when stacked, got a negative one")
+            _check_length(
+                f"Bars: group {group.name!r}", "y", group.y, len(self.labels), "like labels"
+            )
 
     @property
     def is_lying(self) -> bool:
@@ -166,8 +134,7 @@ class Heat:
     high: float | None = None
 
     def __post_init__(self) -> None:
-        """Check the shape, the numbers, and the ends of the colours."""
-        _check_text("Heat", "title", self.title)
+        """Check the shape and the numbers."""
         _check_names("Heat", "rows", self.rows)
         _check_names("Heat", "columns", self.columns)
         _check_length("Heat", "values", self.values, len(self.rows), "like rows")
@@ -175,12 +142,6 @@ class Heat:
         object.__setattr__(self, "values", checked)
         for row in self.values:
             _check_length("Heat", "a row", row, len(self.columns), "like columns")
-        for name in ("low", "high"):
-            end = getattr(self, name)
-            if end is not None and number("Heat", name, end) <= 0 and self.log:
-                raise SpecError(f"Heat: {name} must be positive when log, got {end!r}")
-        if self.low is not None and self.high is not None and self.low >= self.high:
-            raise SpecError(f"Heat: low must be below high, got {self.low!r} and {self.high!r}")
 
     @property
     def is_crowded(self) -> bool:
@@ -200,11 +161,6 @@ def _numbers(who: str, name: str, values: Sequence[Any], *, missing: bool) -> Nu
     )
 
 
-def _check_text(who: str, name: str, text: str) -> None:
-    if not text.strip():
-        raise SpecError(f"{who}: {name} must not be empty, got {text!r}")
-
-
 def _check_length(who: str, name: str, values: Sequence[Any], wanted: int, like: str) -> None:
     if len(values) != wanted:
         raise SpecError(f"{who}: {name} must have {wanted} entries {like}, got {len(values)}")
@@ -219,15 +175,3 @@ def _check_names(who: str, what: str, names: Iterable[str]) -> None:
     if count > 1:
         owner = "labels" if what == "labels" else f"names of {what}"
         raise SpecError(f"{who}: {owner} must differ, got {name!r} twice")
-
-
-def _check_whiskers(who: str, group: Series) -> None:
-    """Check that the interval holds the end of the bar, which its whiskers start from."""
-    if group.low is None or group.high is None:
-        return
-    for y, low, high in zip(group.y, group.low, group.high, strict=True):
-        if y is None or low is None or high is None:
-            continue
-        slack = ROUNDING * max(abs(y), abs(low), abs(high))
-        if not low - slack <= y <= high + slack:
-            raise SpecError(f"{who} must have y from low to high, got {y!r}, {low!r}, {high!r}")

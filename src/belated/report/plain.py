@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 
 WIDTH = 96
 """Columns of text in a terminal."""
@@ -47,13 +48,30 @@ def power(value: float) -> str:
     return f"10{str(exponent).translate(SUPERSCRIPTS)}"
 
 
-def counted(number: int, what: str) -> str:
+def counted(number: int, what: str, several: str | None = None) -> str:
     """Return how many there are of something.
 
-    >>> counted(1, "prediction"), counted(1200, "row")
-    ('1 prediction', '1,200 rows')
+    >>> counted(1, "prediction"), counted(1200, "row"), counted(2, "foot", "feet")
+    ('1 prediction', '1,200 rows', '2 feet')
     """
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+    return f"{number:,} {what if number == 1 else several or what + 's'}"
+
+
+def listed(words: Sequence[str]) -> str:
+    """Join words as a sentence does.
+
+    >>> listed(["a", "b", "c"])
+    'a, b and c'
+    """
+    if len(words) < 2:
+        return "".join(words)
+    return f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def remarks(notes: Iterable[str], bad: object) -> list[str]:
+    """Return the last lines of a summary: notes, and rows that were left out."""
+    lines = [f"note: {note}" for note in notes]
+    return [*([""] if lines else []), *lines, *(["", f"left out: {bad}"] if bad else [])]
 
 
 def first_up(text: str) -> str:

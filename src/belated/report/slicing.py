@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -59,6 +59,16 @@ def usual(columns: Mapping[str, Array]) -> tuple[str, ...]:
     return tuple(found[:COLUMNS])
 
 
+def ranked(names: Sequence[str], counts: Ints) -> list[tuple[str, list[int]]]:
+    """Return the numbers of the most frequent values by name; those of all others are one group."""
+    order = np.argsort(-counts, kind="stable").tolist()
+    shown = order if len(order) <= VALUES + 1 else order[:VALUES]
+    found = [(names[code], [code]) for code in shown]
+    if rest := order[len(shown) :]:
+        found.append((f"{len(rest):,} other values", rest))
+    return found
+
+
 def parted(column: Array) -> list[tuple[str, Ints]]:
     """Return the rows of the most frequent values by name; those of all others are one slice.
 
@@ -66,9 +76,6 @@ def parted(column: Array) -> list[tuple[str, Ints]]:
     [('b', [0, 2]), ('a', [1])]
     """
     names, codes = coded(column)
-    order = np.argsort(-np.bincount(codes, minlength=len(names)), kind="stable").tolist()
-    shown = order if len(order) <= VALUES + 1 else order[:VALUES]
-    found = [(names[code], np.flatnonzero(codes == code)) for code in shown]
-    if rest := order[len(shown) :]:
-        found.append((f"{len(rest):,} other values", np.flatnonzero(np.isin(codes, rest))))
+    groups = ranked(names, np.bincount(codes, minlength=len(names)))
+    found = [(name, np.flatnonzero(np.isin(codes, group))) for name, group in groups]
     return [(name, rows) for name, rows in found if rows.size]

@@ -34,24 +34,9 @@ from belated.spec import number, positive, vector, whole
 from belated.timeline import Timeline
 
 __all__ = [
-    "PATTERNS",
-    "ByPlay",
-    "ByRule",
-    "Pattern",
-    "Service",
-    "batches",
-    "bursts",
-    "constant",
-    "first_rounds",
-    "footnote",
-    "from_log",
-    "geometric",
-    "lost",
-    "outages",
-    "pareto",
-    "queue",
-    "shuffled",
-    "uniform",
+    *("PATTERNS", "ByPlay", "ByRule", "Pattern", "Service", "batches", "bursts", "constant"),
+    *("first_rounds", "footnote", "from_log", "geometric", "lost", "outages", "pareto", "queue"),
+    *("shuffled", "uniform"),
 ]
 
 Service = Literal["exponential", "lognormal", "pareto"]

@@ -11,47 +11,37 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from belated.service.aclient import AsyncClient, AsyncRemoteModel
-    from belated.service.client import Client, Outbox, RemoteModel
-    from belated.service.client_requests import (
-        Chosen,
-        Decided,
-        Expected,
-        Explained,
-        Predicted,
-        Ranked,
-        Turned,
+    from belated.service.client import (
+        AsyncClient,
+        AsyncOutbox,
+        AsyncRemoteModel,
+        Client,
+        Outbox,
+        RemoteModel,
     )
+    from belated.service.client_methods import Ticket
     from belated.service.limits import Limits
     from belated.service.run import Server, Settings
 
 _HOMES = {
-    **dict.fromkeys(("AsyncClient", "AsyncRemoteModel"), "aclient"),
-    **dict.fromkeys(
-        ("Chosen", "Decided", "Expected", "Explained", "Predicted", "Ranked", "Turned"),
-        "client_requests",
-    ),
+    **dict.fromkeys(("AsyncClient", "AsyncOutbox", "AsyncRemoteModel"), "client"),
     **dict.fromkeys(("Client", "Outbox", "RemoteModel"), "client"),
+    "Ticket": "client_methods",
     "Limits": "limits",
     **dict.fromkeys(("Server", "Settings"), "run"),
 }
 
 __all__ = [
     "AsyncClient",
+    "AsyncOutbox",
     "AsyncRemoteModel",
-    "Chosen",
     "Client",
-    "Decided",
-    "Expected",
-    "Explained",
     "Limits",
     "Outbox",
-    "Predicted",
-    "Ranked",
     "RemoteModel",
     "Server",
     "Settings",
-    "Turned",
+    "Ticket",
 ]
 
 

@@ -53,9 +53,9 @@ def _play(server: Server) -> None:
     except ServiceError as error:
         if error.status in _OVER:
             return  # the server was stopped
-        server.app.journal.say("failed", why=f"the demonstration: {error}")
+        server.app.access_log.write("failed", why=f"the demonstration: {error}")
     except BelatedError as error:
-        server.app.journal.say("failed", why=f"the demonstration: {error}")
+        server.app.access_log.write("failed", why=f"the demonstration: {error}")
 
 
 class Flights:
@@ -131,7 +131,9 @@ class Shop:
         _tell(self._model, self._bought, now)
 
 
-def _tell(model: RemoteModel, waiting: list[tuple[float, str, float]], now: float) -> None:
+def _tell(
+    model: RemoteModel[Any, Any], waiting: list[tuple[float, str, float]], now: float
+) -> None:
     """Bring the answers that are known by now."""
     due = []
     while waiting and waiting[0][0] <= now:

@@ -13,15 +13,22 @@ failed. The sender waits a little longer than that.
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from secrets import token_hex
+from string import punctuation
 from time import monotonic
-from urllib.parse import urlsplit
+from urllib.parse import quote
 
 from belated.errors import SpecError, StoreUnavailable
 from belated.service.refusals import Refused, code_of
 from belated.service.requests import Answer, Request
-from belated.service.retry import Address
-from belated.service.wires import NotConnected, Reply, Wires
+from belated.service.transport import (
+    FAILURES,
+    Connections,
+    NotConnected,
+    Response,
+    address_of,
+)
 from belated.store import Store
 
 SENT_ON = b"belated-forwarded"
@@ -35,6 +42,7 @@ _BACK = frozenset(
 _MARGIN = 2.0  # seconds for a commit that began before the deadline, and for the reply
 _CONNECT = 3.0  # seconds for a new connection
 _LOOK = 1.0  # seconds between two looks whether the owner is alive
+_AT_ONCE = 256  # requests
 _NEW = 3.0  # seconds after which every owner that is alive is known to be
 
 
@@ -54,7 +62,8 @@ class Forwarding:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._wires: dict[str, Wires] = {}
+        self._connections: dict[str, Connections] = {}
+        self._threads = ThreadPoolExecutor(_AT_ONCE, "belated-forwarding")
 
     async def send(self, request: Request, address: str, until: float) -> Answer:
         """Return what another server replies, or raise ``Unreachable``.
@@ -64,17 +73,23 @@ class Forwarding:
         """
         if request.header(b"idempotency-key") is None:
             request.add_header(b"idempotency-key", token_hex(16).encode())
-        wires = self._wires.get(address)
-        if wires is None:
+        connections = self._connections.get(address)
+        if connections is None:
             await self._drop_gone()
-            wires = self._wires.setdefault(address, _wires(address))
+            connections = self._connections.setdefault(address, _connections(address))
         content = await request.body()
-        deadline = self._store.clock + until - monotonic() - _MARGIN
-        sent = _as_sent(request, urlsplit(address).netloc, content, deadline)
-        exchange = asyncio.ensure_future(wires.exchange(sent))
+        wait = until - monotonic()
+        listed = request.scope["headers"]
+        passed = {
+            name.decode(): value.decode("latin-1") for name, value in listed if name in _PASSED
+        }
+        passed[SENT_ON.decode()] = f"{self._store.clock + wait - _MARGIN:.3f}"
+        sent = request.method, _target(request), content, passed, wait
+        loop = asyncio.get_running_loop()
+        exchange = loop.run_in_executor(self._threads, connections.exchange, *sent)
         try:
             reply = await self._reply(exchange, address, until)
-        except (OSError, EOFError, ValueError) as error:
+        except FAILURES as error:
             is_sent = not isinstance(error, NotConnected)
             raise Unreachable(address, is_sent) from error
         finally:
@@ -85,7 +100,9 @@ class Forwarding:
         kind = reply.headers.get("content-type", "application/json")
         return Answer(reply.status, reply.body, kind, headers)
 
-    async def _reply(self, exchange: asyncio.Future[Reply], address: str, until: float) -> Reply:
+    async def _reply(
+        self, exchange: asyncio.Future[Response], address: str, until: float
+    ) -> Response:
         begin = monotonic()
         while True:
             done, _ = await asyncio.wait((exchange,), timeout=_LOOK)
@@ -97,28 +114,38 @@ class Forwarding:
             except StoreUnavailable as error:
                 raise Unreachable(address, is_sent=True) from error
             is_alive = now < begin + _NEW or self._store.is_alive(address)
+            if not is_alive:
+                await self._drop_gone()  # which ends the threads that wait for it
             if now > until or not is_alive:
                 raise Unreachable(address, is_sent=True)
 
     async def _drop_gone(self) -> None:
         """Close the connections to servers that have no models any more."""
-        gone = [address for address in self._wires if not self._store.is_alive(address)]
-        for wires in [self._wires.pop(address) for address in gone]:
-            await wires.close()
+        for address in list(self._connections):
+            if not self._store.is_alive(address):
+                self._connections.pop(address).abort()
 
     async def close(self) -> None:
         """Close all connections."""
-        for wires in self._wires.values():
-            await wires.close()
+        for connections in self._connections.values():
+            connections.abort()
+        self._threads.shutdown(wait=False, cancel_futures=True)
 
 
-def _wires(address: str) -> Wires:
+def _connections(address: str) -> Connections:
     """Return connections to a server, at the address that it advertises."""
     try:
-        there = Address.of(address, "")
+        return Connections(address_of(address), connect_timeout=_CONNECT)
     except SpecError as error:
         raise Unreachable(address, is_sent=False) from error
-    return Wires(there.host, there.port, is_secure=there.scheme == "https", within=_CONNECT)
+
+
+def _target(request: Request) -> str:
+    """Return the path and query of a request, as they were sent."""
+    scope = request.scope
+    path = scope.get("raw_path", b"").partition(b"?")[0]
+    query = scope.get("query_string", b"")
+    return quote(path + (b"?" + query if query else b""), safe=punctuation)
 
 
 def check_deadline(store: Store, sent_on: bytes | None) -> None:
@@ -129,18 +156,3 @@ def check_deadline(store: Store, sent_on: bytes | None) -> None:
         is_late = True
     if is_late:
         raise Refused(503, "too_late", "the server that forwarded the request waits no longer")
-
-
-def _as_sent(request: Request, host: str, content: bytes, deadline: float) -> bytes:
-    """Return a request as another server is to get it."""
-    scope = request.scope
-    path = scope.get("raw_path", b"").partition(b"?")[0]
-    query = scope.get("query_string", b"")
-    lines = [
-        request.method.encode() + b" " + path + (b"?" + query if query else b"") + b" HTTP/1.1",
-        b"host: " + host.encode(),
-        b"content-length: %d" % len(content),
-        SENT_ON + b": %.3f" % deadline,
-        *(name + b": " + value for name, value in scope["headers"] if name in _PASSED),
-    ]
-    return b"\r\n".join(lines) + b"\r\n\r\n" + content

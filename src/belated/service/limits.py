@@ -1,4 +1,4 @@
-"""What a client may ask for."""
+"""What a client may ask for; limits of single bodies are part of the structs in ``schemas``."""
 
 from __future__ import annotations
 
@@ -6,9 +6,6 @@ import math
 from dataclasses import dataclass, fields
 
 from belated.errors import SpecError
-
-BYTES = 32 << 10
-"""Of the head of a request: its path and all headers."""
 
 
 @dataclass(frozen=True)
@@ -19,18 +16,12 @@ class Limits:
     """Bytes of a request."""
     upload: int = 256 << 20
     """Bytes of a file that is imported."""
-    batch: int = 1000
-    """Items of a request."""
-    features: int = 1000
-    """Features of a row, a context or an action, and coordinates of a vector."""
-    actions: int = 1000
-    """Actions of a choice."""
     products: int = 1_000_000
     """Numbers that a request computes with, over all of its items: of a choice features of the
     context times those of all actions, of a linear model features and interactions, of a Learner
     coordinates."""
-    text: int = 500
-    """Characters of a name, a key or a string that is a feature."""
+    choice_products: int = 250_000
+    """Of these, the numbers of one choice, during which no other code runs: it takes some 50 ms."""
     bits: int = 22
     """A model has at most 2^bits coordinates."""
     models: int = 1000

@@ -1,26 +1,33 @@
-"""Counts for Prometheus, in its text format."""
+"""Metrics of a server, collected by prometheus-client when they are asked for."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+)
+from prometheus_client.openmetrics import exposition as openmetrics
 
 if TYPE_CHECKING:
     from belated.service.hub import Hub
 
 _LIMITS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
-_ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
-
-Labelled = tuple[dict[str, str], float]
-"""Labels by name, and the value that has them."""
+_TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Metrics:
-    """What a server has done since it was started."""
+    """Counts since the start of a server, and the numbers of its models and store."""
 
-    def __init__(self) -> None:
-        self.requests: Counter[tuple[str, int]] = Counter()
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+        self.requests: Counter[tuple[str, str]] = Counter()
         """By route and status."""
         self.events: Counter[tuple[str, str, str]] = Counter()
         """By model, verb and outcome."""
@@ -29,52 +36,49 @@ class Metrics:
 
     def request(self, route: str, status: int, seconds: float) -> None:
         """Count a request."""
-        self.requests[route, status] += 1
+        self.requests[route, str(status)] += 1
         self._times[bisect_left(_LIMITS, seconds)] += 1
         self._seconds += seconds
 
-    def text(self, hub: Hub) -> str:
-        """Return all of it, and what is counted of models and of the store."""
-        requests = [
-            ({"route": route, "status": str(status)}, float(count))
-            for (route, status), count in sorted(self.requests.items())
-        ]
-        events = [
-            ({"model": model, "verb": verb, "outcome": outcome}, float(count))
-            for (model, verb, outcome), count in sorted(self.events.items())
-        ]
-        models, writer = sorted(hub.models.copy().items()), hub.store.writer
-        waiting = [({"model": name}, float(each.open)) for name, each in models]
-        rounds = [({"model": name}, float(each.rounds)) for name, each in models]
-        return "".join(
-            (
-                _family("requests_total", "counter", "Requests by route and status.", requests),
-                _family("events_total", "counter", "Events by model, verb and outcome.", events),
-                _family("open_tickets", "gauge", "Tickets that wait for their answers.", waiting),
-                _family("rounds_total", "counter", "Predictions and choices.", rounds),
-                _family("models", "gauge", "Models.", len(hub.names)),
-                _family("commits_total", "counter", "Commits.", writer.commits),
-                _family("committed_events_total", "counter", "Events in them.", writer.events),
-                _family("damaged_models", "gauge", "Models that are damaged.", len(hub.damaged)),
-                _family("ready", "gauge", "Whether all models are there.", hub.is_ready),
-                self._histogram(),
-            )
-        )
+    def text(self, accept: str) -> tuple[str, bytes]:
+        """Return the type and the text: OpenMetrics where a client accepts it."""
+        registry = CollectorRegistry()
+        registry.register(self)
+        if "application/openmetrics-text" in accept:
+            return openmetrics.CONTENT_TYPE_LATEST, openmetrics.generate_latest(registry)
+        text: bytes = generate_latest(registry)
+        return _TEXT, text
 
-    def _histogram(self) -> str:
-        name, so_far = "belated_request_seconds", 0
-        lines = [f"# HELP {name} Time to answer.", f"# TYPE {name} histogram"]
+    def collect(self) -> Iterator[Any]:
+        """Return all families, as prometheus-client wants them."""
+        hub, writer = self._hub, self._hub.store.writer
+        models = sorted(hub.models.copy().items())
+        counters: list[tuple[str, str, list[str], Any]] = [
+            ("requests", "Requests by route and status.", ["route", "status"], self.requests),
+            ("events", "Events by outcome.", ["model", "verb", "outcome"], self.events),
+            ("rounds", "Predictions.", ["model"], {(name,): each.rounds for name, each in models}),
+            ("commits", "Commits.", [], {(): writer.commits}),
+            ("committed_events", "Events in them.", [], {(): writer.events}),
+        ]
+        for name, about, labels, counts in counters:
+            counter = CounterMetricFamily(f"belated_{name}", about, labels=labels)
+            for values, count in sorted(counts.items()):
+                counter.add_metric(values, count)
+            yield counter
+        waiting = GaugeMetricFamily("belated_open_tickets", "Open tickets.", labels=["model"])
+        for name, each in models:
+            waiting.add_metric([name], each.open)
+        yield waiting
+        yield GaugeMetricFamily("belated_models", "Models.", len(hub.names))
+        yield GaugeMetricFamily("belated_damaged_models", "Damaged models.", len(hub.damaged))
+        yield GaugeMetricFamily("belated_ready", "Whether all models are there.", hub.is_ready)
+        yield self._histogram()
+
+    def _histogram(self) -> HistogramMetricFamily:
+        so_far, buckets = 0, []
         for limit, count in zip((*map(str, _LIMITS), "+Inf"), self._times, strict=True):
             so_far += count
-            lines.append(f'{name}_bucket{{le="{limit}"}} {so_far}')
-        lines += [f"{name}_sum {self._seconds!r}", f"{name}_count {so_far}", ""]
-        return "\n".join(lines)
-
-
-def _family(name: str, kind: str, about: str, values: list[Labelled] | float) -> str:
-    """Return what is counted under a name, with labels or without."""
-    lines = [f"# HELP belated_{name} {about}", f"# TYPE belated_{name} {kind}"]
-    for labels, value in values if isinstance(values, list) else [({}, float(values))]:
-        said = ",".join(f'{key}="{each.translate(_ESCAPES)}"' for key, each in labels.items())
-        lines.append(f"belated_{name}{'{' + said + '}' if said else ''} {value:.17g}")
-    return "\n".join([*lines, ""])
+            buckets.append((limit, so_far))
+        return HistogramMetricFamily(
+            "belated_request_seconds", "Time to answer.", buckets, sum_value=self._seconds
+        )

@@ -88,15 +88,6 @@ def refusal_of(error: BelatedError) -> Refused:
     return Refused(422, "refused", str(error))
 
 
-def no_silence() -> Refused:
-    """Return the refusal of a sum of rewards that has nothing to begin with."""
-    return Refused(
-        409,
-        "no_silence",
-        "a sum begins with what silence is worth: make the model with silence, such as 0",
-    )
-
-
 def code_of(body: bytes) -> str | None:
     """Return the code of a refusal that is sent as it is; None: this is something else."""
     try:

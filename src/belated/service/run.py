@@ -13,29 +13,26 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import partial
-from time import monotonic
-from typing import Any, Self
+from time import monotonic, sleep
+from typing import Any, Literal, Self
 
-from belated.errors import MissingExtra, ServiceError, SpecError
+from belated.errors import MissingExtra, ServiceError, SpecError, StoreUnavailable
 from belated.files import StrPath
 from belated.service import auth
+from belated.service.access_log import AccessLog, Form, LogForwarder
 from belated.service.app import App
 from belated.service.hub import Hub
-from belated.service.journal import Form, Journal, Told
-from belated.service.limits import BYTES, Limits
-from belated.service.retry import Address
-from belated.service.shortcut import Shortcut
+from belated.service.limits import Limits
+from belated.service.transport import address_of
 from belated.store import open as open_store
 
 PORT = 8765
 _START = 60.0  # seconds that a server gets to begin
-KNOWN = ("0.30", "0.54")
-"""The first and the last version of uvicorn whose inside is known."""
-PLAIN = "h11"
-_SPARE = 100  # files that are not connections: the store, modules, what is imported and exported
-_MOST = 10_000  # connections
+_FILES = 10_100  # open files: connections, the store, imports and exports
 _GRACE = 30  # seconds that requests get to end when the server is stopped
+_IDLE = 75  # seconds after which an idle connection is closed
+_RETRY = 0.5  # seconds between two tries to load models while the database is away
+_HEAD = 32 << 10  # bytes of the head of a request, where h11 parses it
 
 
 @dataclass(frozen=True)
@@ -50,6 +47,11 @@ class Settings:
     """Where other servers of the same database find this one; None: where it listens."""
     proxies: tuple[str, ...] = ()
     """Addresses or networks of proxies whose ``X-Forwarded-For`` is trusted; no other is read."""
+    parser: Literal["h11", "httptools"] = "h11"
+    """What parses requests. httptools takes a third of the time, but does not limit the head of a
+    request and loses the body of a request for another protocol: for servers behind a proxy."""
+    middleware: Callable[[Any], Any] | None = None
+    """Wraps the ASGI application, such as ``OpenTelemetryMiddleware``."""
     new_token: bool = False
     log: Form = "quiet"
     limits: Limits = field(default_factory=Limits)
@@ -78,18 +80,14 @@ class Server:
             self.hub = Hub(self.store, self.settings.limits, known)
             held.callback(self.hub.close)
             self.token = self.hub.own_token(self.settings.new_token) if known is None else None
-            journal = Journal(self.settings.log)
-            if not journal.is_quiet:
-                held.enter_context(Told(journal))
-            self.app = App(self.hub, journal)
-            shortcut = Shortcut(self.app)
-            self.app.on_start, self.app.on_stop = self._begin, partial(shortcut.end, _GRACE)
-            patience, proxies = self.settings.limits.patience, self.settings.proxies
-            served = config(self.app, patience, shortcut, proxies)
-            self.app.is_plain = served.http == PLAIN
-            if self.app.is_plain and not journal.is_quiet:
-                journal.say("plain", uvicorn=uvicorn.__version__, known=KNOWN)
-            self._server: Any = uvicorn.Server(served)
+            access_log = AccessLog(self.settings.log)
+            if not access_log.is_quiet:
+                held.enter_context(LogForwarder(access_log))
+            self.app = App(self.hub, access_log)
+            self.app.on_start = self._begin
+            self.app.is_stopping = lambda: self._server.should_exit
+            wrap = self.settings.middleware or (lambda app: app)
+            self._server: Any = uvicorn.Server(config(wrap(self.app), self.settings))
             self._held = held.pop_all()
         self._thread: threading.Thread | None = None
         self._failure: BaseException | None = None
@@ -111,21 +109,25 @@ class Server:
         return f"http://{socket.getfqdn()}:{self.port}" if is_any else self.url
 
     async def _begin(self) -> None:
-        """Answer from now on; models are brought back meanwhile."""
-        loop = asyncio.get_running_loop()
-        task = loop.run_in_executor(None, self._warm)
+        """Answer from now on; models are loaded meanwhile."""
+        task = asyncio.get_running_loop().run_in_executor(None, self._warm)
         task.add_done_callback(lambda done: done.exception())
         self._is_up.set()
 
     def _warm(self) -> None:
-        try:
-            self.hub.warm()
-        except Exception as error:
-            self.app.journal.say("failed", why=str(error))
-            self._server.should_exit = True
-            raise
+        while not self._server.should_exit:
+            try:
+                self.hub.warm()
+                break
+            except StoreUnavailable as error:  # a database that restarts, or drops the connection
+                self.app.access_log.write("waiting", why=str(error))
+                sleep(_RETRY)
+            except Exception as error:
+                self.app.access_log.write("failed", why=str(error))
+                self._server.should_exit = True
+                raise
         for name, why in self.hub.damaged.items():
-            self.app.journal.say("damaged", model=name, why=why)
+            self.app.access_log.write("damaged", model=name, why=why)
         if self.on_ready is not None:
             self.on_ready()
 
@@ -134,11 +136,16 @@ class Server:
 
         On SIGTERM it returns; on SIGINT it raises ``KeyboardInterrupt``, as anything would.
 
-        For a process that does nothing else meanwhile: garbage is looked for only among what comes.
+        For a process that does nothing else: garbage is collected only among objects that are made
+        from now on, since a collection of all models blocks every response.
         """
         self.hub.on_loaded = leave_out
-        with left_out(), self._terminated():
-            self._serve()
+        gc.freeze()
+        try:
+            with self._terminated():
+                self._serve()
+        finally:
+            gc.unfreeze()
 
     @contextmanager
     def _terminated(self) -> Iterator[None]:
@@ -198,7 +205,7 @@ class Server:
 
 def _check_advertised(url: str) -> None:
     """Refuse an address that other servers could not send requests to, as they are."""
-    if Address.of(url, "", "serve: --advertise").path:
+    if address_of(url, "serve: --advertise").path:
         raise SpecError(f"serve: --advertise: an address is http://HOST:PORT, no path, got {url!r}")
 
 
@@ -237,12 +244,7 @@ def _make(data: StrPath) -> None:
         os.close(os.open(data, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
-def config(
-    app: Any,
-    patience: float = Limits.patience,
-    shortcut: Shortcut | None = None,
-    proxies: tuple[str, ...] = (),
-) -> Any:
+def config(app: Any, settings: Settings) -> Any:
     """Return how an application is served.
 
     By default uvicorn takes ``X-Forwarded-For`` from any client on this machine, which could count
@@ -250,18 +252,18 @@ def config(
     """
     return _uvicorn().Config(
         app,
+        http=settings.parser,
         access_log=False,
         log_config=None,
         server_header=False,
         date_header=False,
         lifespan="on",
         ws="none",
-        proxy_headers=bool(proxies),
-        forwarded_allow_ips=list(proxies),
-        http=protocol(patience, shortcut),
+        proxy_headers=bool(settings.proxies),
+        forwarded_allow_ips=list(settings.proxies),
         timeout_graceful_shutdown=_GRACE,
-        timeout_keep_alive=75,
-        h11_max_incomplete_event_size=BYTES,
+        timeout_keep_alive=_IDLE,
+        h11_max_incomplete_event_size=_HEAD,
     )
 
 
@@ -273,69 +275,15 @@ def _uvicorn() -> Any:
     return uvicorn
 
 
-# --- Connections ----------------------------------------------------------------------------------
-
-
-def protocol(patience: float, shortcut: Shortcut | None = None) -> Any:
-    """Return what uvicorn reads requests with; ``patience`` is how long a head may take.
-
-    Our own connections bound heads in bytes, in number and in time, take the short way for events,
-    and answer every request that they have read. They stand on the inside of uvicorn, so they are
-    only for the versions that the tests were run with. With others, or without httptools, the
-    parser h11 reads requests. It bounds bytes, and reads on while requests wait for those before
-    them, without end; so there a connection is for one request.
-    """
-    if not is_known():
-        return PLAIN
-    try:
-        from belated.service.connection import Connection
-    except ImportError:  # without httptools
-        return PLAIN
-    return partial(Connection, patience, shortcut, most_connections())
-
-
-def most_connections() -> int:
-    """Return how many connections there may be, so that files can still be opened."""
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return _MOST if soft == resource.RLIM_INFINITY else max(min(soft - _SPARE, _MOST), 1)
-
-
 def allow_connections() -> None:
     """Raise the limit of this process on open files, as far as it may and connections need it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _MOST + _SPARE if hard == resource.RLIM_INFINITY else min(_MOST + _SPARE, hard)
+    wanted = _FILES if hard == resource.RLIM_INFINITY else min(_FILES, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
-def is_known() -> bool:
-    """Tell whether the inside of the uvicorn that is installed is known."""
-    import uvicorn
-
-    first, last = (_numbers(each) for each in KNOWN)
-    return first <= _numbers(uvicorn.__version__) <= last
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    """Return the first two numbers of a version, or none where it has others before them."""
-    parts = version.split(".")[:2]
-    return tuple(int(part) for part in parts) if all(part.isdigit() for part in parts) else ()
-
-
-# --- Garbage --------------------------------------------------------------------------------------
-
-
-@contextmanager
-def left_out() -> Iterator[None]:
-    """Leave out all that is there now, until the end: for a process that does nothing else."""
-    gc.freeze()
-    try:
-        yield
-    finally:
-        gc.unfreeze()
-
-
 def leave_out() -> None:
-    """Leave out what has come since, too, less the garbage in it."""
+    """Leave out of later garbage collections what exists now, less the garbage in it."""
     gc.collect()
     gc.freeze()

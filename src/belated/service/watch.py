@@ -14,8 +14,6 @@ from itertools import islice
 from time import time
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from belated.models.clock import AFTER_DATES, SINCE_1970
 from belated.store import events as of
 from belated.store.events import Event
@@ -27,8 +25,8 @@ _RECENT = 900  # tickets whose answers are drawn
 _DRAWN = 45
 _OFF = 60.0  # seconds by which times of events may differ from the server's and still be now
 ANSWERS = of.ANSWERS
-REMEMBERED = 1 << 17
-"""Tickets whose times are known."""
+REMEMBERED = 1 << 16
+"""So many tickets, or up to twice as many, have known times."""
 _SAME = 0.1  # seconds that an event may take to get from the server to the store
 _PATIENCE = 3.0  # times the age that nine of ten answers do not exceed
 _SHORTEST = 60.0  # seconds; a shorter pause is never reported
@@ -62,31 +60,6 @@ class Moment(NamedTuple):
     """By the time that it was given; the same where it was given none."""
 
 
-class Asked:
-    """When the newest tickets were asked for; the time of one stands at its number modulo the room.
-
-    >>> asked = Asked()
-    >>> asked.place(7, 100.0)
-    >>> asked.of(7), asked.of(8)
-    (100.0, None)
-    """
-
-    def __init__(self) -> None:
-        self._next = np.zeros(REMEMBERED, np.int64)  # one more than the ticket of a time
-        self._times = np.zeros(REMEMBERED)
-
-    def place(self, ticket: int, told: float) -> None:
-        """Remember when a ticket was asked for; some before it may come later, or never."""
-        place = ticket % REMEMBERED
-        if self._next[place] <= ticket + 1:
-            self._next[place], self._times[place] = ticket + 1, told
-
-    def of(self, ticket: int) -> float | None:
-        """Return when a ticket was asked for; None where nobody knows."""
-        place = ticket % REMEMBERED
-        return float(self._times[place]) if self._next[place] == ticket + 1 else None
-
-
 # --- Events ---------------------------------------------------------------------------------------
 
 
@@ -101,7 +74,7 @@ class Watch:
         self.late = 0
         self.last_asked = math.nan
         self.last_answered = math.nan
-        self._asked = Asked()
+        self._asked: dict[int, float] = {}  # when the newest tickets were asked for
         self._newest = -math.inf  # of the times that events were given
         self._is_past = False  # whether that of the last one was not now
         self._recent: dict[int, list[Any]] = {}
@@ -120,11 +93,16 @@ class Watch:
     def ask(self, ticket: int, now: float, told: float | None = None) -> None:
         """Count a prediction or choice, which may have a time of its own."""
         when = now if told is None else told
-        self._asked.place(ticket, when)
+        self._remember(ticket, when)
         self._draw(ticket, now, when)
         self.asked += 1
         self.last_asked = now
         self.is_changed = True
+
+    def _remember(self, ticket: int, when: float) -> None:
+        self._asked[ticket] = when
+        if len(self._asked) >= 2 * REMEMBERED:
+            self._asked = dict(islice(self._asked.items(), REMEMBERED, None))
 
     def _go_on(self, heard: float, told: float) -> None:
         if told > self._newest:
@@ -147,7 +125,7 @@ class Watch:
         self.last_answered = now
         self._go_on(now, came)
         self.is_changed = True
-        asked = self._asked.of(of.ticket_of(event))
+        asked = self._asked.get(of.ticket_of(event))
         if asked is not None:
             self.ages[bisect_left(AGES, max(came - asked, 0.0))] += 1
             self._close(of.ticket_of(event), came)
@@ -214,7 +192,7 @@ class Watch:
         What is newer than the note that was gone on from is counted as well.
         """
         for ticket, moment in enumerate(asked, first):
-            self._asked.place(ticket, moment.told)
+            self._remember(ticket, moment.told)
         for ticket, moment in list(enumerate(asked, first))[-_RECENT:]:
             self._draw(ticket, *moment)
         new = [moment.heard for moment in asked if moment.heard > self._kept_at]

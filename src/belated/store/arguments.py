@@ -31,53 +31,43 @@ Encode = Callable[[Any, Any, str], tuple[Any, Any]]
 logged."""
 
 
+class Codec(NamedTuple):
+    """How a kind of argument is written and read; None: it is logged as it is."""
+
+    before: Encode | None = None
+    """Encodes it before the call."""
+    after: Callable[[Any], Any] | None = None
+    """Encodes it after the call, when the model has checked it."""
+    read: Callable[[Any, Any], Any] | None = None
+    """Decodes it for a model."""
+
+
 class LoggedMethod(Bound):
     """A method of a class of models that changes them, and how its events are written and read."""
 
     def __init__(self, line: Method, model: type[Any]) -> None:
         super().__init__(line, model)
-        self.places = {
-            name: line.arguments.index(kind) + 1
-            for name, kind in self.kinds.items()
-            if kind in line.arguments
-        }
+        order = line.arguments
+        self.places = {n: order.index(kind) + 1 for n, kind in self.kinds.items() if kind in order}
         """Where arguments stand in an event."""
-        has_choices = issubclass(model, Chooser | Knobs) and "played" in line.arguments
-        self.played = line.arguments.index("played") + 1 if has_choices else 0
+        has_choices = issubclass(model, Chooser | Knobs) and "played" in order
+        self.played = order.index("played") + 1 if has_choices else 0
         """Where an event has what was played; 0 where nothing is."""
         self.blank = [line.code, *[None] * max(self.played, *self.places.values(), 0)]
         """An event without arguments."""
-        before = {**_BEFORE, **_OF_KIND.get(model.__name__, {})}
-        self.before: list[tuple[str, int, Encode]] = [
-            (name, self.places[name], before[kind])
-            for name, kind in self.kinds.items()
-            if kind in before and name in self.places
-        ]
-        """What is encoded before the call."""
-        after = {**_AFTER, **_AFTER_OF_KIND.get(model.__name__, {})}
-        self.after: list[tuple[int, Callable[[Any], Any]]] = [
-            (self.places[name], after[kind])
-            for name, kind in self.kinds.items()
-            if kind in after and name in self.places
-        ]
-        """What is encoded after it, when the model has checked it."""
-        self.given = [
-            (name, self.places[name])
-            for name, kind in self.kinds.items()
-            if (kind in after or kind in _PLAIN) and name in self.places
-        ]
-        """What is logged as it is given, at first."""
-        has = [name for name in ("at", "deadline") if name in self.taken]
-        self.at = "at" if "at" in has else ""
-        self.deadline = "deadline" if "deadline" in has else ""
+        codecs = {**_CODECS, **_OF_MODELS.get(model.__name__, {})}
+        found = [(n, place, codecs.get(self.kinds[n])) for n, place in self.places.items()]
+        self.before = [(n, place, codec.before) for n, place, codec in found if codec]
+        self.after = [(place, codec.after) for _, place, codec in found if codec and codec.after]
+        self._read = {n: codec.read for n, _, codec in found if codec and codec.read}
+        self.at = "at" if "at" in self.taken else ""
+        self.deadline = "deadline" if "deadline" in self.taken else ""
         self.is_tick = line.name == "tick"
-        self.timed = set(has)
-        read = {**_READ, **_READ_OF_KIND.get(model.__name__, {})}
-        self._read = {name: read[kind] for name, kind in self.kinds.items() if kind in read}
+        self.timed = {self.at, self.deadline}
 
     def arguments_of(self, model: Any, event: Event) -> dict[str, Any]:
         """Return the arguments of an event, by name."""
-        if len(event) > len(self.blank):
+        if len(event) > len(self.line.arguments) + 1:
             raise ValueError("an event with more arguments than its method has")
         found = {}
         for name, place in self.places.items():
@@ -85,6 +75,14 @@ class LoggedMethod(Bound):
                 read = self._read.get(name)
                 found[name] = event[place] if read is None else read(model, event[place])
         return found
+
+    def finish(self, event: Event, answer: Any, place: int = 0) -> None:
+        """Write down what the model has checked and played; of many, at one ``place``."""
+        for where, log in self.after:
+            if event[where] is not None:
+                event[where] = log(event[where])
+        if self.played:
+            event[self.played] = played_in(answer, place)
 
     def apply(self, model: Any, event: Event) -> None:
         """Do again what was done; what is played must be what was played."""
@@ -129,29 +127,19 @@ def played_in(answer: Any, place: int = 0) -> Any:
 # --- Rows -----------------------------------------------------------------------------------------
 
 
-def _row(linear: Any, features: Any, who: str) -> tuple[Any, Any]:
+def _row(model: Any, features: Any, who: str) -> tuple[Any, Any]:
+    linear = clocked(model)
     columns = linear._settings.columns
     if columns is None and features.__class__ is dict:  # as nearly always
         row = plain_dict(features)
         return row, row
-    if features.__class__ is _Encoded:
-        return features, features.row
     features = row_of(features, who)
-    row = _row_out(linear, features)
-    if columns is not None:
-        return row_in(linear, row), row
-    return row if row.__class__ is dict else features, row
-
-
-def _row_out(linear: Any, features: Any) -> Any:
-    """Return a row as it is logged: an object, a pair of texts, or the text of a vector."""
     if isinstance(features, Mapping):
-        plain = plain_dict if linear.settings.columns is None else cells_out
-        return plain(features)
+        named = plain_dict(features) if columns is None else cells_out(features)
+        return named if columns is None else cells_in(named), named
     indices, values, count = linear._rows.row(features)
-    if isinstance(features, tuple):
-        return [ints_out(indices[:count]), floats_out(values[:count])]
-    return floats_out(values[:count])
+    text = floats_out(values[:count])
+    return features, [ints_out(indices[:count]), text] if isinstance(features, tuple) else text
 
 
 def row_in(linear: Any, row: Any) -> Any:
@@ -163,27 +151,18 @@ def row_in(linear: Any, row: Any) -> Any:
     return floats_in(row)
 
 
-class _Encoded(NamedTuple):
-    """A row of an array, as it is logged."""
-
-    row: Any
-
-
-def rows_of(model: Any, rows: Any, who: str) -> tuple[Any, list[Any]]:
-    """Return many rows as the model is given them, and one by one."""
+def rows_of(model: Any, rows: Any, who: str) -> list[Any]:
+    """Return many rows one by one."""
     if not isinstance(model, LinearModel | Intervals):
-        listed = model._rows_given(who, rows, None, None, None)[0]
-        return listed, listed
-    if isinstance(rows, Iterable) and not isinstance(rows, tuple | np.ndarray | list | str):
-        rows = list(rows)
-    if isinstance(rows, list):
-        return rows, rows
+        listed: list[Any] = model._rows_given(who, rows, None, None, None)[0]
+        return listed
+    if isinstance(rows, Iterable) and not isinstance(rows, tuple | np.ndarray | str):
+        return list(rows)
     sparse = clocked(model)._rows.rows(rows, who)
-    starts, values = sparse.indptr.tolist(), sparse.values
+    spans, values = pairwise(sparse.indptr.tolist()), sparse.values
     if isinstance(rows, np.ndarray):
-        return rows, [_Encoded(floats_out(values[i:j])) for i, j in pairwise(starts)]
-    pairs = ((sparse.indices[i:j], values[i:j]) for i, j in pairwise(starts))
-    return rows, [_Encoded([ints_out(which), floats_out(what)]) for which, what in pairs]
+        return [values[i:j] for i, j in spans]
+    return [(sparse.indices[i:j], values[i:j]) for i, j in spans]
 
 
 def _context(model: Any, context: Any, who: str) -> tuple[Any, Any]:
@@ -273,36 +252,20 @@ def _setting(model: Any, setting: Any, who: str) -> tuple[Any, Any]:
     return plain, plain
 
 
-_BEFORE: dict[str, Encode] = {
-    "row": _row,
-    "actions": _actions,
-    "ticket": _ticket,
-    "setting": _setting,
+_CODECS = {
+    "row": Codec(_row, read=lambda model, row: row_in(clocked(model), row)),
+    "actions": Codec(_actions),
+    "ticket": Codec(_ticket, read=_ticket_in),
+    "setting": Codec(_setting),
+    "answer": Codec(after=float),
+    "weight": Codec(after=lambda weight: None if weight == 1.0 else float(weight)),
+    "shown": Codec(after=lambda shown: None if shown else True, read=lambda _, hidden: not hidden),
+    **dict.fromkeys(("key", "baseline", "mode"), Codec()),
 }
-_OF_KIND: dict[str, dict[str, Encode]] = {
-    "Intervals": {"row": lambda model, row, who: _row(model.model, row, who)},
-    "Chooser": {"row": _context},
-    "Knobs": {"row": _context},
-    "Learner": {"answer": _feedback},
-}
-_AFTER: dict[str, Callable[[Any], Any]] = {
-    "answer": float,
-    "weight": lambda weight: None if weight == 1.0 else float(weight),
-    "shown": lambda shown: None if shown else True,
-}
-_PLAIN = ("key", "baseline", "mode")
-_AFTER_OF_KIND: dict[str, dict[str, Callable[[Any], Any]]] = {"Learner": {"answer": _feedback_out}}
-_READ: dict[str, Callable[[Any, Any], Any]] = {
-    "row": row_in,
-    "ticket": _ticket_in,
-    "shown": lambda model, hidden: not hidden,
-}
-"""Undo the encodings."""
-_READ_OF_KIND: dict[str, dict[str, Callable[[Any, Any], Any]]] = {
-    "Intervals": {"row": lambda model, row: row_in(model.model, row)},
-    "Chooser": {"row": lambda model, row: row},
-    "Knobs": {"row": lambda model, row: row},
-    "Learner": {"answer": _feedback_in},
+_OF_MODELS = {
+    "Chooser": {"row": Codec(_context)},
+    "Knobs": {"row": Codec(_context)},
+    "Learner": {"answer": Codec(_feedback, _feedback_out, _feedback_in)},
 }
 
 

@@ -10,7 +10,7 @@ from belated.models.linear.model import LinearModel
 from belated.store.database import Described
 
 if TYPE_CHECKING:
-    from belated.store.batches import Batch
+    from belated.store.batch import Batch
     from belated.store.recovery import Recovered
     from belated.store.store import Store
 
@@ -19,18 +19,11 @@ class Entry:
     """One model of a store, shared by all that use it.
 
     ``is_stale`` says that the state in memory may have events that will never be committed; then it
-    is built anew from the log before it is used again, once all that was begun is committed or
-    lost.
+    is recovered from the log before it is used again.
     """
 
-    __slots__ = (
-        *("about", "committed", "is_stale", "length", "lock", "model", "needs_times", "newest"),
-        *("objects", "saved", "store"),
-    )
-
-    def __init__(self, store: Store, about: Described, objects: Any) -> None:
-        self.store = store
-        self.about = about
+    def __init__(self, store: Store, about: Described, objects: Any = None) -> None:
+        self.store, self.about = store, about
         self.objects = objects
         """What a log cannot hold: a rule of the user's own, a spec with Python objects."""
         self.lock = threading.RLock()
@@ -60,16 +53,12 @@ class Entry:
 
     def ready(self) -> Any:
         """Return the model as it was committed and applied; the caller has the lock."""
-        about = self.about
-        if about.is_deleted:
-            raise UnknownModel(f"the model {about.name!r} was deleted")
+        if self.about.is_deleted:
+            raise UnknownModel(f"the model {self.about.name!r} was deleted")
         self.store.check_open()
-        if about.has_rule:
-            check_rule(about, self.objects)
-        writer = self.store.writer
-        if self.is_stale or writer.is_broken:  # what was begun before may count, and must be seen
-            writer.settle_all()
-        if self.is_stale:  # unless a callback has done it; nothing is added meanwhile
+        if self.about.has_rule:
+            check_rule(self.about, self.objects)
+        if self.is_stale:
             self.store.recover(self)
         return self.model
 
@@ -78,10 +67,8 @@ class Entry:
         self.model, self.length, self.saved = found.model, found.length, found.saved
         if isinstance(self.model, LinearModel):
             self.model.is_logged = True
-        self.committed = found.length
-        self.needs_times = found.needs_times
-        self.newest = None
-        self.is_stale = False
+        self.committed, self.needs_times = found.length, found.needs_times
+        self.newest, self.is_stale = None, False
 
 
 def check_rule(about: Described, rule: Any) -> None:

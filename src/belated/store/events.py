@@ -3,7 +3,9 @@
 An event is a JSON array, ``[code, *arguments]``, without the nulls at its end. The table of methods
 (``belated.models.methods``) has the codes and the order of arguments. Numbers are written so that
 they read back the same, bit for bit, and vectors are Base64 of little-endian words. A ticket is a
-number, or ``[number, key]`` where it was given by its key.
+number, or ``[number, key]`` where it was given by its key. A prediction that another process gave
+from a copy of the model ends with the value shown and the version of the copy, which is the number
+of events that the copy had seen; both are for readers of the log, and change no model.
 
 A row of the log is what one commit wrote of one model: a byte that is the version of all this, four
 bytes of CRC-32 over whose it is, where it stands, how many events it has, when it was written, and
@@ -57,14 +59,8 @@ _as_tuple = tuple.__new__  # a named tuple made from a tuple takes half the time
 
 
 def writing(allow_nan: bool) -> Callable[[Any], str]:
-    """Return what writes JSON: the encoder of the standard library, made once and not per call."""
-    encoder = json.JSONEncoder(separators=(",", ":"), check_circular=False, allow_nan=allow_nan)
-    make = getattr(json.encoder, "c_make_encoder", None)
-    if make is None:  # a Python without it
-        return encoder.encode
-    text = json.encoder.encode_basestring_ascii
-    pieces = make(None, encoder.default, text, None, ":", ",", False, False, allow_nan)
-    return lambda document: "".join(pieces(document, 0))
+    """Return what writes JSON."""
+    return json.JSONEncoder(separators=(",", ":"), check_circular=False, allow_nan=allow_nan).encode
 
 
 _dumps = writing(allow_nan=True)

@@ -10,7 +10,6 @@ from belated.models.intervals import Intervals
 from belated.models.knobs import Knobs
 from belated.models.learner.learner import Learner
 from belated.models.linear.model import LinearModel
-from belated.store import stretches
 from belated.store.arguments import clocked
 from belated.store.events import Event
 from belated.store.replay_context import Past, play
@@ -48,56 +47,34 @@ class Kind:
 
     def apply_all(self, model: Any, events: list[Event]) -> None:
         """Do again what was done, in order."""
-        if self.model is LinearModel:
-            stretches.apply_all(model, events, self.apply)
-            return
         for event in events:
-            self.apply(model, event)
-
-    def apply(self, model: Any, event: Event) -> None:
-        """Do again what was done."""
-        self._of_code[event[0]].apply(model, event)
+            self._of_code[event[0]].apply(model, event)
 
     def play(self, model: Any, event: Event, past: Past) -> None:
         """Let a model with other settings see what was done."""
         play(self._of_code[event[0]], model, event, past)
 
-    def rule(self, model: Any) -> Any:
-        """Return the rule of the user's own that a model has, or None."""
-        return model._decide if self.model is Chooser else None
-
-    def objects(self, model: Any) -> Any:
-        """Return what a snapshot cannot hold."""
-        return model._parts
-
-    def restored(self, blob: bytes, objects: Any) -> Any:
-        """Return the model that a snapshot holds."""
+    def restored(self, blob: bytes, objects: Any = None) -> Any:
+        """Return the model that a snapshot holds; ``objects`` are what a snapshot cannot hold."""
         return self.model.restore(blob, objects)
 
     def needs_times(self, model: Any) -> bool:
         """Tell whether the deadline of a model is a length of time."""
-        return self.model is not Learner and bool(clocked(model).settings.needs_times)
+        return "tick" not in self.model.CANNOT and clocked(model).settings.needs_times
 
     def needed_times(self, past: Past) -> bool:
         """Tell whether the deadline of the model whose events are seen was a length of time."""
-        if self.model is Learner:  # which has none, and may not be restored without its parts
+        if "tick" in self.model.CANNOT:  # of a learner, which may not be restored without parts
             return False
         return self.needs_times(past.before(self.model.restore))
 
-    def unname(self, model: Any, past: Past) -> None:
-        """Take the keys away that a model has while it plays; they are given back at the end."""
-        keys = model._keys
-        past.keys = dict(keys.items())
-        keys.replace(())
 
-    def name_all(self, model: Any, past: Past) -> None:
-        """Give the keys of old events to the tickets that can still be answered."""
-        alive = _answerable(model)
-        pairs = ((key, ticket) for key, ticket in past.keys.items() if ticket in alive)
-        model._keys.replace(pairs)
+def has_rule(model: Any) -> bool:
+    """Tell whether a model has a rule of the user's own, which must be given again."""
+    return getattr(model, "_decide", None) is not None
 
 
-def _answerable(model: Any) -> set[int]:
+def answerable(model: Any) -> set[int]:
     """Return the tickets that can still be answered."""
     if isinstance(model, Chooser):
         return set(model._choices.open)

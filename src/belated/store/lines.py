@@ -12,7 +12,7 @@ from belated.models.knobs.settings import Settings as KnobsSettings
 from belated.models.linear.settings import Settings as LinearSettings
 from belated.store import events as of
 from belated.store.arguments import clocked
-from belated.store.database import Described, Readable
+from belated.store.database import Described, Readable, Row
 from belated.store.events import Event
 from belated.store.kinds import KINDS
 from belated.store.recovery import chunks, opened
@@ -35,7 +35,7 @@ class Logged(NamedTuple):
     at: float | None = None
     """The time that the model was told."""
     value: float | None = None
-    """The label, reward or amount."""
+    """The label, reward or amount; of a prediction, what another process showed."""
     features: Any = None
     """The features or the context, as they are logged."""
     action: str | None = None
@@ -47,6 +47,8 @@ class Logged(NamedTuple):
     """Whether it was not shown at once."""
     weight: float | None = None
     """How often a label counts; None: once."""
+    version: int | None = None
+    """How many events the copy had seen that gave a prediction; None: the model itself gave it."""
 
 
 class LogLines(Iterator[Logged]):
@@ -78,12 +80,15 @@ class LogLines(Iterator[Logged]):
     def _settings(self, spec: bytes) -> Told | None:
         if self.kind == "Learner":  # which has no deadline, and may need parts that no file holds
             return None
-        told: Told = clocked(KINDS[self.kind].restored(spec, None)).settings
+        told: Told = clocked(KINDS[self.kind].restored(spec)).settings
         return told
 
 
-def lines(database: Readable, about: Described, start: Any) -> Iterator[Logged]:
-    """Return the log of a model that was ``start`` before the first event that is kept."""
+def lines(database: Readable, about: Described, start: Any) -> Iterator[tuple[Logged, Row, Event]]:
+    """Return the log of a model that was ``start`` before the first event that is kept.
+
+    Each line comes with its row of the log and its event.
+    """
     tickets = count(start.rounds)
     for some in chunks(database, about, about.first):
         for row in some:
@@ -91,15 +96,15 @@ def lines(database: Readable, about: Described, start: Any) -> Iterator[Logged]:
                 line = line_of(event)
                 if event[0] == of.PREDICT:
                     line = line._replace(ticket=next(tickets))
-                yield line._replace(number=row.first + place, written=row.written)
+                yield line._replace(number=row.first + place, written=row.written), row, event
 
 
 def line_of(event: Event) -> Logged:
     """Return the line of one event, which does not know the ticket that it handed out."""
     code, at, key = event[0], of.time_in(of.at_of(event)), of.key_of(event)
     if code == of.PREDICT:
-        _, row, _, _, _, played, menu, _, hidden = event + [None] * (9 - len(event))
-        line = Logged(0, 0.0, "predict", key=key, at=at, features=row)
+        _, row, _, _, _, played, menu, _, hidden, value, version = of.padded(event, 11)
+        line = Logged(0, 0.0, "predict", key=key, at=at, features=row, value=value, version=version)
         if isinstance(played, dict):
             return line._replace(action=json.dumps(played))
         if played is None:
@@ -121,6 +126,6 @@ def line_of(event: Event) -> Logged:
         return line._replace(action=json.dumps(event[2]))
     if code not in of.ANSWERS:
         return line
-    _, _, value, _, weight = event + [None] * (5 - len(event))
+    _, _, value, _, weight = of.padded(event, 5)
     number = None if isinstance(value, str | list) else value
     return line._replace(value=number, weight=weight)

@@ -11,7 +11,7 @@ import json
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import groupby
+from itertools import groupby, islice, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -22,20 +22,31 @@ from belated.logs.files import is_parquet
 from belated.store.database import Described, Era, Row, Saved, Source
 from belated.store.events import (
     NAMES,
-    PREDICT,
-    decoded,
+    Event,
     encoded,
     new_row,
     opened_snapshot,
     sealed_snapshot,
 )
 from belated.store.kinds import KINDS
-from belated.store.lines import Logged, LogLines, line_of
-from belated.store.recovery import chunks, opened
+from belated.store.lines import Logged, LogLines, line_of, lines
 from belated.store.tables import LARGEST
 
 _ABOUT, _NOTE = b"belated.store", b"belated.note"
 _VERSION = 2
+_TABLE = 20_000  # events that are written at once
+_COLUMNS = {
+    **dict.fromkeys(("number", "commit"), "int64"),
+    "written": "float64",
+    "verb": "string",
+    "ticket": "int64",
+    "key": "string",
+    **dict.fromkeys(("at", "value"), "float64"),
+    "action": "string",
+    "probability": "float64",
+    "features": "string",
+    "event": "string",
+}
 ENDINGS = ("", ".parquet", ".pq")
 """How the name of an exported log may end."""
 
@@ -73,35 +84,23 @@ def export(
     """
     arrow, parquet = _arrow("store.export")
     schema = arrow.schema(
-        [
-            ("number", arrow.int64()),
-            ("commit", arrow.int64()),
-            ("written", arrow.float64()),
-            ("verb", arrow.string()),
-            ("ticket", arrow.int64()),
-            ("key", arrow.string()),
-            ("at", arrow.float64()),
-            ("value", arrow.float64()),
-            ("action", arrow.string()),
-            ("probability", arrow.float64()),
-            ("features", arrow.string()),
-            ("event", arrow.string()),
-        ],
+        [(name, getattr(arrow, kind)()) for name, kind in _COLUMNS.items()],
         metadata={_ABOUT: _described(database, about), _NOTE: note},
     )
-    count, ticket = 0, start.rounds
+    count = 0
+    kept = takewhile(lambda each: each[0].number < end, lines(database, about, start))
     with parquet.ParquetWriter(path, schema, compression="zstd") as writer:
-        for some in chunks(database, about, about.first):
-            table = []
-            for row in some:
-                if row.first < end:
-                    lines, ticket = _lines(about, row, ticket)
-                    table += lines
+        while table := [_cells(*each) for each in islice(kept, _TABLE)]:
             writer.write_table(arrow.Table.from_pylist(table, schema=schema))
             count += len(table)
-            if some[-1].first >= end:
-                break
     return count
+
+
+def _cells(line: Logged, row: Row, event: Event) -> dict[str, Any]:
+    """Return a line of the log with what the columns add to it."""
+    features = None if line.features is None else json.dumps(line.features)
+    shown = line._replace(key=_text_of(line.key), action=_text_of(line.action), features=features)
+    return {**shown._asdict(), "commit": row.first, "event": encoded(event)}
 
 
 def _check_ending(path: StrPath) -> None:
@@ -135,33 +134,7 @@ def _described(database: Source, about: Described) -> bytes:
     ).encode()
 
 
-def _lines(about: Described, row: Row, ticket: int) -> tuple[list[dict[str, Any]], int]:
-    """Return the lines of a row of the log, and the next ticket after them."""
-    found = []
-    for place, event in enumerate(decoded([opened(about, row)])):
-        line = line_of(event)
-        if event[0] == PREDICT:
-            line, ticket = line._replace(ticket=ticket), ticket + 1
-        found.append(
-            {
-                "number": row.first + place,
-                "commit": row.first,
-                "written": row.written,
-                "verb": line.verb,
-                "ticket": line.ticket,
-                "key": _looked_at(line.key),
-                "at": line.at,
-                "value": line.value,
-                "action": _looked_at(line.action),
-                "probability": line.probability,
-                "features": None if line.features is None else json.dumps(line.features),
-                "event": encoded(event),
-            }
-        )
-    return found, ticket
-
-
-def _looked_at(name: Key | None) -> str | None:
+def _text_of(name: Key | None) -> str | None:
     """Return a key or an action as a column has it, where half of a surrogate pair is no text."""
     return None if name is None else str(name).encode("utf-8", "backslashreplace").decode()
 
@@ -178,63 +151,63 @@ def exported(path: StrPath) -> LogLines | None:
         return None
     if about is None:
         return None
-    try:
+    with _reading(path):
         kind, spec = about["kind"], _blob(about["spec"])
         eras = [_blob(spec) for _, spec in about["eras"]]
         if kind not in KINDS or (about["base"] and not _blob(about["base"])):
             raise ValueError("another kind of model, or a base that is none")
-    except (KeyError, TypeError, ValueError) as error:
-        raise StoreError(f"{path} is no log that a store has exported ({error})") from error
     return LogLines(_exported(parquet, path), kind, spec, eras)
 
 
-def _exported(parquet: Any, path: StrPath) -> Iterator[Logged]:
+@contextmanager
+def _reading(path: StrPath) -> Iterator[None]:
+    """Say of a file that it is no log, whatever a hostile one makes of what reads it."""
     try:
+        yield
+    except FileNotFoundError:
+        raise StoreError(f"load: there is no file {path}; nothing has changed") from None
+    except Exception as error:
+        raise StoreError(f"load: {path} is no log that a store has exported ({error})") from error
+
+
+def _exported(parquet: Any, path: StrPath) -> Iterator[Logged]:
+    with _reading(path):
         table = parquet.read_table(path, columns=["number", "written", "ticket", "event"])
         for number, written, ticket, text in zip(
             *(column.to_pylist() for column in table.columns), strict=True
         ):
             yield line_of(json.loads(text))._replace(number=number, written=written, ticket=ticket)
-    except (LookupError, OSError, RecursionError, TypeError, ValueError) as error:
-        raise StoreError(f"{path} is no log that a store has exported ({error})") from error
 
 
 def note_in(path: StrPath) -> bytes:
     """Return the note that ``export`` has put into a file; empty where there is none."""
     _, parquet = _arrow("reading a log")
-    try:
+    with _reading(path):
         return bytes((parquet.read_schema(path).metadata or {}).get(_NOTE, b""))
-    except Exception as error:  # whatever a hostile file makes of what reads it
-        raise StoreError(f"load: {path} is no log that a store has exported ({error})") from error
 
 
 def loaded(path: StrPath, name: str) -> tuple[Described, list[Row], list[Saved]]:
     """Return what a file says of a model and its log, or say what is wrong with it."""
     _, parquet = _arrow("store.load")
-    try:
+    with _reading(path):
         table = parquet.read_table(path, columns=["number", "commit", "written", "event"])
         about = json.loads(table.schema.metadata[_ABOUT])
         if about["version"] != _VERSION or about["kind"] not in KINDS:
             raise ValueError("another version, or another kind of model")
-        lines = list(zip(*(column.to_pylist() for column in table.columns), strict=True))
-        first = _whole(about["first"], 0, LARGEST - len(lines))
+        found = list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+        first = _whole(about["first"], 0, LARGEST - len(found))
         if (about["base"] is None) != (first == 0):
             raise ValueError("a log that begins later needs a snapshot to begin with")
-        eras = _eras(about["eras"], first + len(lines))
-        has_rule = bool(about["rule"])
-        described = Described(0, name, about["kind"], _blob(about["spec"]), first, eras, has_rule)
+        spec, eras = _blob(about["spec"]), _eras(about["eras"], first + len(found))
+        described = Described(0, name, about["kind"], spec, first, eras, bool(about["rule"]))
         base = [] if about["base"] is None else [Saved(0, first, _blob(about["base"]))]
-        return described, list(_rows(lines, first)), base
-    except FileNotFoundError:
-        raise StoreError(f"load: there is no file {path}; nothing has changed") from None
-    except Exception as error:  # whatever a hostile file makes of what reads it
-        raise StoreError(f"load: {path} is no log that a store has exported ({error})") from error
+        return described, list(_rows(found, first)), base
 
 
-def _rows(lines: list[tuple[int, int, float, str]], first: int) -> Iterator[Row]:
+def _rows(found: list[tuple[int, int, float, str]], first: int) -> Iterator[Row]:
     """Return rows of the log, as they were committed."""
     expected = first
-    for commit, some in groupby(lines, key=lambda line: line[1]):
+    for commit, some in groupby(found, key=lambda line: line[1]):
         group = list(some)
         if [line[0] for line in group] != list(range(expected, expected + len(group))):
             raise ValueError(f"events from {expected} on are not in order, or missing")
@@ -274,8 +247,7 @@ class Loaded:
     """The log of a file as a database has it, to see where it leads before it is stored."""
 
     def __init__(self, rows: list[Row], base: list[Saved]) -> None:
-        self._rows = rows
-        self._base = [saved._replace(blob=sealed_snapshot(0, saved)) for saved in base]
+        self._rows, self._base = rows, base
 
     def rows(self, model: int, first: int) -> Iterator[Row]:
         """Return the rows that hold events from ``first`` on."""
@@ -283,7 +255,7 @@ class Loaded:
 
     def snapshots(self, model: int) -> Iterator[Saved]:
         """Return the snapshot that the log begins with, if there is one."""
-        return iter(self._base)
+        return (saved._replace(blob=sealed_snapshot(0, saved)) for saved in self._base)
 
 
 def _text(blob: bytes) -> str:

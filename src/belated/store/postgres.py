@@ -26,7 +26,7 @@ from urllib.parse import urlsplit
 
 from belated.errors import MissingExtra, StoreDamaged, StoreError, StoreInUse, StoreUnavailable
 from belated.store.database import Note, Row, Saved
-from belated.store.heartbeat import REGISTER, TABLE, Heartbeat
+from belated.store.heartbeat import CLOCK, LIMIT, LOCKS, Heartbeat
 from belated.store.tables import ADD_ROW, TABLES, Execute, Tables
 
 _CLASS = 0x62656C61  # "bela", among the advisory locks
@@ -55,8 +55,10 @@ _PARAMETERS = {
     "fallback_application_name": "belated",
 }
 # The same as seen from the server. Deletions of whole logs take longer (``_transaction``).
-_SESSION = """
+_SESSION = f"""
 SET search_path = belated;
+SET idle_session_timeout = '{LIMIT} s';
+SET idle_in_transaction_session_timeout = '{LIMIT} s';
 SET synchronous_commit = on;
 SET tcp_keepalives_idle = 2;
 SET tcp_keepalives_interval = 1;
@@ -64,18 +66,9 @@ SET tcp_keepalives_count = 3;
 SET tcp_user_timeout = 5000;
 SET lock_timeout = '10s';
 SET statement_timeout = '60s';
-SET idle_in_transaction_session_timeout = '30s';
 SELECT set_config(name, '2s', false)
     FROM pg_settings WHERE name = 'client_connection_check_interval';
 """
-
-
-def _driver() -> Any:
-    try:
-        import psycopg
-    except ImportError:
-        raise MissingExtra("psycopg", extra="postgres", where="a store in PostgreSQL") from None
-    return psycopg
 
 
 class PostgreSQL(Tables):
@@ -85,26 +78,25 @@ class PostgreSQL(Tables):
 
     def __init__(self, url: str, address: str | None = None) -> None:
         super().__init__()
-        self._url = url
-        self._address = address
-        self.where = _without_secrets(url)
-        self._driver = _driver()
+        try:
+            import psycopg
+        except ImportError:
+            raise MissingExtra("psycopg", extra="postgres", where="a store in PostgreSQL") from None
+        parts = urlsplit(url)
+        self.where = f"postgresql://{parts.netloc.rpartition('@')[2]}{parts.path}"
+        self._url, self._address, self._driver = url, address, psycopg
         self._connection: Any = None
-        self._busy: Any = None  # in use, which may be interrupted
         self._socket: socket.socket | None = None  # of the connection, to break it
         self._held: set[int] = set()
         self._lost: dict[int, int] = {}  # models, and the session that held them until it broke
         self.pid: int | None = None
+        self._is_touched = False
         self._heartbeat: Heartbeat | None = None
         clock = self._reconnect()
-        self._heartbeat = Heartbeat(self, self.where, _CLASS, clock)
+        self._heartbeat = Heartbeat(self, self.where, clock)
 
     def _open(self) -> Any:
         """Return the connection; one that failed was closed, and is opened again here."""
-        if self._busy is not None:
-            if self._is_copying:
-                return self._busy
-            self._give_up(self._busy)  # its call was interrupted
         if self._connection is None:
             self.check()
             self._reconnect()
@@ -124,7 +116,7 @@ class PostgreSQL(Tables):
         self._connection, self._socket = connection, handle
         try:
             self._prepare(connection)
-            self.pid, clock = connection.execute(REGISTER).fetchone()
+            self.pid, clock = connection.execute(f"SELECT pg_backend_pid(), {CLOCK}").fetchone()
         except self._driver.Error as error:
             self._give_up(connection)
             raise self._ours(f"open: {self.where}", error) from error
@@ -149,25 +141,24 @@ class PostgreSQL(Tables):
         if self._heartbeat is not None:
             self._heartbeat.check()
 
-    def break_off(self, pid: int | None) -> None:
-        """Break a connection, from any thread: a call that uses it fails, and so does the next.
-
-        A connection that was opened after that of ``pid`` stays. The models of this process may be
-        written by others now.
-        """
-        handle = self._socket  # before the comparison: a later connection has another socket
-        if self.pid != pid:
-            return
+    def interrupt(self) -> None:
+        """Break the connection, from any thread, so that a call that uses it fails."""
+        handle = self._socket
         if handle is not None:
             with suppress(OSError):  # also if it was closed since
                 handle.shutdown(socket.SHUT_RDWR)
-        self.broken(pid)
 
-    def disconnect(self, pid: int | None) -> None:
-        """Give up the connection of ``pid``, and all models with it; the caller has its turn."""
-        connection = self._busy or self._connection
-        if connection is not None and self.pid == pid:
-            self._give_up(connection)
+    def touch(self) -> None:
+        """Have the writer use the session, from any thread, so that it is not idle."""
+        if not self._is_touched:
+            self._is_touched = True
+            self.post(self._use)
+
+    def _use(self) -> None:
+        self._is_touched = False
+        if self._connection is not None:
+            with suppress(StoreError), self._reading() as execute:
+                execute("SELECT 1")
 
     def _prepare(self, connection: Any) -> None:
         """Make the tables where there are none."""
@@ -187,7 +178,6 @@ class PostgreSQL(Tables):
                     "version of belated"
                 )
             connection.execute(_OWNERS)
-            connection.execute(TABLE)
 
     @contextmanager
     def _transaction(self, is_long: bool = False) -> Iterator[Execute]:
@@ -203,7 +193,7 @@ class PostgreSQL(Tables):
         with self._connected() as connection:
             yield _executing(connection)
 
-    def _add_row(self, row: tuple[int, int, float, bytes]) -> None:
+    def _add_row(self, row: tuple[Any, ...]) -> None:
         """Add one row of events, and commit."""
         with self._connected(is_write=True) as connection:
             connection.execute(ADD_ROW.replace("?", "%s"), row)
@@ -212,12 +202,8 @@ class PostgreSQL(Tables):
     def _connected(self, is_write: bool = False) -> Iterator[Any]:
         """Lend the connection, and give it up when something fails: its state is unknown then."""
         connection = self._open()
-        is_within = self._busy is not None
-        self._connection, self._busy = None, connection
         try:
             yield connection
-            if not is_within:
-                self._connection, self._busy = connection, None
         except BaseException as error:
             is_unknown = is_write and connection.closed  # the answer to a commit may be lost
             self._give_up(connection)
@@ -229,10 +215,9 @@ class PostgreSQL(Tables):
         """Close a connection; once more does no harm."""
         with suppress(self._driver.Error):
             connection.close()
-        if connection not in (self._connection, self._busy):
+        if connection is not self._connection:
             return
-        pid, self.pid = self.pid, None
-        self._connection = self._busy = None
+        pid, self.pid, self._connection = self.pid, None, None
         self._close_socket()
         if pid is not None:
             self._lost.update(dict.fromkeys(self._held, pid))
@@ -276,8 +261,11 @@ class PostgreSQL(Tables):
         until = monotonic() + _PATIENCE
         while True:
             is_former = self._end_former(model)
-            if self._try(model):
-                break
+            with self._reading() as execute:
+                ((is_ours,),) = execute("SELECT pg_try_advisory_lock(?, ?)", (_CLASS, model))
+                if is_ours:
+                    execute(_OWN, (model, self._address))
+                    break
             if not is_former or monotonic() >= until:
                 raise self._in_use(model)
             sleep(0.01)
@@ -294,33 +282,24 @@ class PostgreSQL(Tables):
         with self._reading() as execute:
             return bool(execute(_END, (_CLASS, model, self._lost[model])))
 
-    def _try(self, model: int) -> bool:
-        with self._reading() as execute:
-            ((is_ours,),) = execute("SELECT pg_try_advisory_lock(?, ?)", (_CLASS, model))
-            if is_ours:
-                execute(_OWN, (model, self._address))
-        return bool(is_ours)
-
     def _disown(self, execute: Execute, model: int) -> None:
         """Remove the row that names this session as the owner of a model."""
         execute("DELETE FROM owners WHERE model = ?", (model,))
 
     def _in_use(self, model: int) -> StoreInUse:
-        until = monotonic() + _MOMENT
-        holder = self._holder(model)
-        while holder and not holder[0][3] and monotonic() < until:
+        said, address, until = "another", None, monotonic() + _MOMENT
+        while True:
+            with self._reading() as execute:
+                found = execute(_WHO, (_CLASS, model))
+            if found:
+                pid, who, address, is_written = found[0]
+                said = f"process {pid} of the server, {who}"
+            if not found or is_written or monotonic() >= until:
+                break
             sleep(0.01)  # the new owner writes its row just after it gets the lock
-            holder = self._holder(model)
-        said, address = "another", None
-        if holder:
-            said, address = f"process {holder[0][0]} of the server, {holder[0][1]}", holder[0][2]
         return StoreInUse(
             f"{self.where}: the model is written by {said}, and one process writes a model", address
         )
-
-    def _holder(self, model: int) -> list[tuple[Any, ...]]:
-        with self._reading() as execute:
-            return execute(_WHO, (_CLASS, model))
 
     def release(self, model: int) -> None:
         """Let another one write a model."""
@@ -333,13 +312,11 @@ class PostgreSQL(Tables):
 
     def close(self) -> None:
         """Let go of the connection, and of all models with it."""
-        connections = self._connection, self._busy
-        self._connection = self._busy = None
+        connection, self._connection = self._connection, None
         self._held.clear()
         self.pid = None
-        for connection in connections:
-            if connection is not None:
-                connection.close()
+        if connection is not None:
+            connection.close()
         self._close_socket()
         if self._heartbeat is not None:
             self._heartbeat.stop()
@@ -363,19 +340,13 @@ _OWN = (
     "INSERT INTO owners VALUES (?, pg_backend_pid(), ?) "
     "ON CONFLICT (model) DO UPDATE SET pid = excluded.pid, address = excluded.address"
 )
-_END = (
-    "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted AND "
-    "database = (SELECT oid FROM pg_database WHERE datname = current_database()) "
-    "AND classid = ? AND objid = ? AND pid = ?"
-)
+_END = f"SELECT pg_terminate_backend(pid) FROM {LOCKS} AND classid = ? AND objid = ? AND pid = ?"
 _WHO = (
     "SELECT a.pid, coalesce(a.application_name, '') || ' at ' || "
     "coalesce(host(a.client_addr), 'this machine'), o.address, o.model IS NOT NULL "
-    "FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid "
-    "LEFT JOIN owners o ON o.model = l.objid::bigint AND o.pid = l.pid "
-    "WHERE l.locktype = 'advisory' AND l.granted AND l.database = "
-    "(SELECT oid FROM pg_database WHERE datname = current_database()) "
-    "AND l.classid = ? AND l.objid = ?"
+    f"FROM (SELECT pid, objid FROM {LOCKS} AND classid = ? AND objid = ?) h "
+    "JOIN pg_stat_activity a ON a.pid = h.pid "
+    "LEFT JOIN owners o ON o.model = h.objid::bigint AND o.pid = h.pid"
 )
 
 
@@ -385,13 +356,6 @@ def _executing(connection: Any) -> Execute:
         return cursor.fetchall() if cursor.description is not None else []
 
     return execute
-
-
-def _without_secrets(url: str) -> str:
-    """Return where a database is, without user, password and options."""
-    parts = urlsplit(url)
-    where = parts.netloc.rpartition("@")[2]
-    return f"postgresql://{where}{parts.path}"
 
 
 def _said(error: Exception) -> str:

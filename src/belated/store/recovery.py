@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import gc
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
@@ -13,9 +11,10 @@ from belated.errors import BelatedError, SnapshotError, StoreDamaged, StoreError
 from belated.logger import LOG
 from belated.store.database import Described, Era, Readable, Row, Saved, Source
 from belated.store.events import Event, decoded, opened_row, opened_snapshot
-from belated.store.kinds import KINDS, Kind
+from belated.store.kinds import KINDS, Kind, answerable
 from belated.store.replay_context import Past
 from belated.store.tables import Tables
+from belated.store.writer import Writer
 
 T = TypeVar("T")
 
@@ -53,8 +52,13 @@ def recovered(
         rebuilt.go_on(database, about.replayed)
         rebuilt.finish()
         length = rebuilt.length
-    with _uncollected():
+    was_enabled = gc.isenabled()
+    gc.disable()  # there is no garbage, and looking for it takes a third of the time
+    try:
         length = _applied(kind, model, database, about, length, until)
+    finally:
+        if was_enabled:
+            gc.enable()
     if until is None and length < about.length:
         raise StoreDamaged(
             f"{about.name!r}: the log ends before event {length}, and once had {about.length}: "
@@ -135,18 +139,6 @@ def _applied(
     return length
 
 
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Let no garbage be looked for: there is none, and looking takes a third of the time."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
-
-
 def opened(about: Described, row: Row) -> bytes:
     """Return the text of a row of the log, or say which one is damaged."""
     try:
@@ -182,7 +174,8 @@ class Rebuilt:
         """Events seen so far."""
         self._about = about
         self._past = Past(has_times=has_times, is_shadow=is_shadow)
-        KINDS[about.kind].unname(model, self._past)
+        self._past.keys = dict(model._keys.items())  # given back at the end
+        model._keys.replace(())
         self._specs = iter([*about.eras, Era(1 << 62, about.spec)])
         self._end = 0  # of what was played with the settings in ``past``
 
@@ -219,17 +212,18 @@ class Rebuilt:
 
     def finish(self) -> None:
         """Give the keys to the tickets that can still be answered."""
-        KINDS[self._about.kind].name_all(self.model, self._past)
+        alive, keys = answerable(self.model), self._past.keys
+        self.model._keys.replace((key, keys[key]) for key in keys if keys[key] in alive)
 
 
 # --- Reading --------------------------------------------------------------------------------------
 
 
-class InTurns:
-    """Reads some at a time; ``turn`` is held by the one who uses the database."""
+class Reader:
+    """Reads a database some rows at a time, on the writer thread."""
 
-    def __init__(self, database: Tables, turn: threading.Lock) -> None:
-        self._database, self._turn = database, turn
+    def __init__(self, database: Tables, writer: Writer) -> None:
+        self._database, self._writer = database, writer
 
     def rows(self, model: int, first: int) -> Iterator[Row]:
         """Return the rows of a model that hold events from ``first`` on."""
@@ -240,9 +234,5 @@ class InTurns:
         return self._some(self._database.snapshots(model), 1)
 
     def _some(self, found: Iterator[T], most: int) -> Iterator[T]:
-        while True:
-            with self._turn:
-                some = list(islice(found, most))
-            if not some:
-                return
+        while some := self._writer.run(lambda: list(islice(found, most))):
             yield from some

@@ -43,7 +43,7 @@ class Shadow:
     def opened(cls, kind: str, body: bytes) -> Shadow:
         """Return the shadow that a note holds."""
         head, _, snapshot = body.partition(b"\n")
-        return cls(KINDS[kind].restored(snapshot, None), *json.loads(head))
+        return cls(KINDS[kind].restored(snapshot), *json.loads(head))
 
     def body(self) -> bytes:
         """Return the note that holds it."""
@@ -55,7 +55,7 @@ class Shadow:
         with self._lock:
             rebuilt = Rebuilt(about, self.model, self.length, self._has_times, is_shadow=True)
             try:
-                rebuilt.go_on(store.in_turns, until)
+                rebuilt.go_on(store.reader, until)
             finally:
                 rebuilt.finish()
                 self.length, self._has_times = rebuilt.length, rebuilt.has_times
@@ -76,14 +76,14 @@ class Shadows:
                 f"which is one of {', '.join(_KINDS)}"
             )
         kind = KINDS[about.kind]
-        if kind.objects(spec) is not None:
+        if spec._parts is not None:
             raise SpecError("shadow: a rule of your own (decide) cannot be kept in a store")
         for name in _differing(present, spec):
             raise SpecError(
                 f"shadow: {name} must be that of {about.name!r}, as losses on other labels cannot "
                 "be compared; store.rebuild builds a model with other labels from the log"
             )
-        shadow = Shadow(kind.restored(spec.snapshot(), None))
+        shadow = Shadow(kind.restored(spec.snapshot()))
         shadow.catch_up(self._store, about)
         self._keep(about, shadow)
 

@@ -43,7 +43,6 @@ class SQLite(Tables):
         self.path = Path(os.path.realpath(path))
         self.pragmas: dict[str, Any] = {"journal_mode": "WAL", "synchronous": "FULL"}
         self._connection: sqlite3.Connection | None = None
-        self._busy: sqlite3.Connection | None = None  # in a transaction, which may be interrupted
         self._log = f"{self.path}-wal"
         self._files: dict[str, _File] = {}  # the files that are open, by their paths
         self._size = 0  # of the database when it was last checked
@@ -60,19 +59,17 @@ class SQLite(Tables):
         """Return the connection; one that failed was closed, and is opened again here."""
         if self._lock is None:
             raise StoreClosed(f"{self.path} is closed, or belongs to the process before a fork")
-        if self._busy is not None:
-            if self._is_copying:
-                return self._busy
-            _close(self._busy)  # its call was interrupted
-            self._busy = None
         if self._connection is None:
-            with _said(f"{self.path}"):
+            try:
                 self._connection = self._connected()
+            except sqlite3.Error as error:
+                raise self._ours(error) from error
         return self._connection
 
     def _connected(self) -> sqlite3.Connection:
         """Return a new connection, once all is as it must be."""
-        self._files.pop(self._log, None)  # deleted by SQLite with the connection before
+        name = str(self.path)  # SQLite has deleted the log with the connection before
+        self._files = {name: self._files[name]} if name in self._files else {}
         self.check()  # a store whose file was deleted must not become a new one
         connection = sqlite3.connect(
             self.path, isolation_level=None, check_same_thread=False, timeout=10.0
@@ -83,7 +80,8 @@ class SQLite(Tables):
             for name, value in self.pragmas.items():
                 connection.execute(f"PRAGMA {name} = {value}")
             connection.execute("SELECT 1 FROM models").fetchone()  # which makes the write-ahead log
-            self._files = {path: _file(path) for path in (str(self.path), self._log)}
+            found = {path: os.stat(path) for path in (str(self.path), self._log)}
+            self._files = {path: (each.st_dev, each.st_ino) for path, each in found.items()}
         except BaseException:
             _close(connection)
             raise
@@ -105,65 +103,59 @@ class SQLite(Tables):
 
     @contextmanager
     def _transaction(self, is_long: bool = False) -> Iterator[Execute]:
-        """Commit what is done inside, or leave everything as it was.
-
-        Other threads do not find the connection before that is done, or was given up.
-        """
-        connection = self._open()
-        self.check()
-        self._connection, self._busy = None, connection
-        try:
-            execute = _executing(connection)
+        """Commit what is done inside, or leave everything as it was."""
+        self._open()
+        self.check()  # if it fails, the connection stays open for reading
+        with self._reading() as execute:
             execute("BEGIN IMMEDIATE")
             yield execute
             execute("COMMIT")
-            self._connection, self._busy = connection, None
-        except BaseException as error:
-            self._fail(connection, error)
-            raise
 
     @contextmanager
     def _reading(self) -> Iterator[Execute]:
         """Read, statement by statement."""
         connection = self._open()
         try:
-            yield _executing(connection)
+            yield lambda text, values=(): connection.execute(text, values).fetchall()
         except BaseException as error:
-            self._fail(connection, error)
+            self._fail(error)
             raise
 
-    def _add_row(self, row: tuple[int, int, float, bytes]) -> None:
+    def _add_row(self, row: tuple[Any, ...]) -> None:
         """Add one row of events, and commit."""
         connection = self._connection or self._open()
         self.check()
         try:
             connection.execute(ADD_ROW, row)
         except BaseException as error:
-            self._fail(connection, error)
+            self._fail(error)
             raise
 
-    def _fail(self, connection: sqlite3.Connection, error: BaseException) -> None:
+    def _fail(self, error: BaseException) -> None:
         """Close the connection, which rolls back; an error of SQLite becomes ours."""
-        if self._connection is connection:
-            self._connection = None
-        _close(connection)
-        if self._busy is connection:
-            self._busy = None
-        self.lost()
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            _close(connection)
         if isinstance(error, sqlite3.Error):
-            raise _ours(f"{self.path}", error) from error
+            raise self._ours(error) from error
+
+    def _ours(self, error: sqlite3.Error) -> StoreError:
+        """Return our error for one of SQLite."""
+        if isinstance(error, sqlite3.OperationalError):  # of the disk, and maybe not for long
+            is_full = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
+            return StoreUnavailable(f"{self.path}: {error}", is_full)
+        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_NOTADB:
+            return StoreDamaged(f"{self.path}: {error}; if save wrote it, read it with bl.load")
+        return StoreDamaged(f"{self.path}: {error}")
 
     def close(self) -> None:
         """Let go of the file and of the lock."""
-        try:
-            for connection in (self._connection, self._busy):
-                if connection is not None:
-                    connection.close()
-        finally:
-            self._connection = self._busy = None
-            if self._lock is not None:  # also where a process that was just forked has it still
-                fcntl.flock(self._lock, fcntl.LOCK_UN)
-            self._let_go()
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            _close(connection)
+        if self._lock is not None:  # also where a process that was just forked has it still
+            fcntl.flock(self._lock, fcntl.LOCK_UN)
+        self._let_go()
 
     def _let_go(self) -> None:
         lock, self._lock = self._lock, None
@@ -175,8 +167,8 @@ class SQLite(Tables):
 
         The connection is not closed, as that would meddle with a file that the other one uses.
         """
-        _LEFT.append((self._connection, self._busy))
-        self._connection = self._busy = None
+        _LEFT.append(self._connection)
+        self._connection = None
         self._let_go()
 
 
@@ -186,11 +178,6 @@ _PUT_BACK = (
     "the store is not written until the files that it has opened are back at their paths (its "
     "models can be exported meanwhile), or it is opened anew"
 )
-
-
-def _file(path: str) -> _File:
-    found = os.stat(path)
-    return found.st_dev, found.st_ino
 
 
 _HERE: WeakSet[SQLite] = WeakSet()  # the databases of this process
@@ -204,10 +191,6 @@ def _after_fork() -> None:
 
 
 os.register_at_fork(after_in_child=_after_fork)
-
-
-def _executing(connection: sqlite3.Connection) -> Execute:
-    return lambda text, values=(): connection.execute(text, values).fetchall()
 
 
 def _close(connection: sqlite3.Connection) -> None:
@@ -283,18 +266,21 @@ def _locked(path: Path) -> int:
     return lock
 
 
-@contextmanager
-def _said(what: str) -> Iterator[None]:
-    """Turn the errors of SQLite into ours."""
+def backup(path: str | os.PathLike[str], to: str | os.PathLike[str]) -> int:
+    """Copy a store to a new file, also while another process writes it; return the size."""
+    source, target = Path(path), Path(to)
+    if not source.is_file():
+        raise StoreError(f"backup: there is no file {source}")
     try:
-        yield
-    except sqlite3.Error as error:
-        raise _ours(what, error) from error
-
-
-def _ours(what: str, error: sqlite3.Error) -> StoreError:
-    """Return our error for one of SQLite."""
-    if isinstance(error, sqlite3.OperationalError):  # of the disk, and maybe not for long
-        is_full = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
-        return StoreUnavailable(f"{what}: {error}", is_full)
-    return StoreDamaged(f"{what}: {error}")
+        target.open("xb").close()
+        with closing(sqlite3.connect(source)) as reader, closing(sqlite3.connect(target)) as copy:
+            (application,) = reader.execute("PRAGMA application_id").fetchone()
+            if application != _APPLICATION:
+                raise StoreError("it is no store")
+            reader.backup(copy)
+        return target.stat().st_size
+    except FileExistsError:
+        raise StoreError(f"backup: {target} is there already; nothing has changed") from None
+    except (OSError, sqlite3.Error, StoreError) as error:
+        target.unlink(missing_ok=True)
+        raise StoreError(f"backup: {source}: {error}") from error

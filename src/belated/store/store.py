@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
+from functools import partial
 from time import time
-from typing import Any, Self, overload
+from typing import Any, Self, TypeVar, overload
 
 from belated.errors import (
     SnapshotError,
@@ -26,7 +28,7 @@ from belated.models.knobs import Knobs
 from belated.models.learner.learner import Learner
 from belated.models.linear.model import LinearModel
 from belated.models.moments import Time, time_of
-from belated.store.batches import Part
+from belated.store.batch import Added
 from belated.store.database import Described, Era, Note, Row, Saved
 from belated.store.entry import Entry, check_rule
 from belated.store.events import Event, decoded, new_row
@@ -37,14 +39,17 @@ from belated.store.kinds import (
     StoredKnobs,
     StoredLearner,
     StoredLinear,
+    has_rule,
     kind_of,
 )
 from belated.store.lines import LogLines, lines
-from belated.store.recovery import InTurns, Rebuilt, begun, opened, recovered
+from belated.store.recovery import Reader, Rebuilt, begun, opened, recovered
 from belated.store.settings import with_settings
 from belated.store.shadow import Shadows
 from belated.store.tables import Tables
 from belated.store.writer import Writer
+
+T = TypeVar("T")
 
 SNAPSHOT_EVERY = 200_000
 """Events after which a model is saved, where nothing else is said."""
@@ -75,17 +80,18 @@ class Store:
         self._lock = threading.RLock()  # around the list of models
         self._process = _forks[0]
         self._is_open = True
-        self.writer = Writer(self._write, self._is_written, self._check_process)
-        """Commits what models did."""
+        self.writer = Writer(self._write, self._check_process)
+        """Its thread is the only one that uses the database."""
+        self.reader = Reader(database, self.writer)
+        """The database, for long reads that commits interrupt."""
         self.shadows = Shadows(self)
         """Second models on the same events."""
         self._known: dict[str, Described] = {}
         self._entries: dict[str, Entry] = {}
         self._losses = 0  # of the connection, and with it of all that was held
-        self._losses_before = 0  # the last batch was written
         self.on_lost: Callable[[], None] | None = None
         """Is called when the connection to a shared database was lost, and all models with it."""
-        database.lost, database.broken = self._lost, self._broken
+        database.lost, database.post = self._lost, self.writer.post
         self._look_around()
 
     def __enter__(self) -> Self:
@@ -102,28 +108,28 @@ class Store:
         Nothing depends on it: a store that was never closed is whole as well. Once more does no
         harm, and ends what an interrupt has left.
         """
-        if _forks[0] != self._process:  # it is for the other one to close
+        if _forks[0] != self._process:
+            return  # a store that was opened before a fork is for the other process to close
+        if self.writer.is_closed:
+            if self.writer.thread is not threading.current_thread():
+                self.writer.thread.join()  # after an interrupt it may still close the database
             return
         try:
             with self._lock:
                 if self._is_open:
                     self._save_all()
-                    self.writer.settle_all()
-                    self._mark_all()
-        finally:  # without the lock, which callbacks may want that are still called
+                    self.writer.run(self._mark_all)
+        finally:
             self._is_open = False
-            try:
-                self.writer.teller.stop()
-            finally:
-                with self.writer.turn:
-                    self._database.close()
+            with suppress(StoreClosed):  # by an earlier call that was interrupted
+                self.writer.run(self._database.close, is_last=True)
 
     def _save_all(self) -> None:
         for entry in list(self._entries.values()):
             with entry.lock:
                 is_far = entry.length - entry.saved >= _FEW
                 if is_far and not entry.is_stale and not entry.about.is_deleted:
-                    KINDS[entry.about.kind].stored(entry)._save(entry.model)
+                    _stored(entry)._save(entry.model)
 
     def _mark_all(self) -> None:
         """Note how long the logs are, so that it is seen if they become shorter."""
@@ -133,7 +139,7 @@ class Store:
             if entry.committed > entry.about.length and not entry.about.is_deleted
         }
         if longer:
-            with suppress(StoreError), self.writer.turn:  # it is in the logs as well
+            with suppress(StoreError):  # it is in the logs as well
                 self._database.mark(longer)
 
     def check_open(self) -> None:
@@ -160,6 +166,11 @@ class Store:
     def losses(self) -> int:
         """How often the connection to a shared database was lost, and all models with it."""
         return self._losses
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other processes may write other models of the store."""
+        return self._database.is_shared
 
     @property
     def clock(self) -> float:
@@ -194,20 +205,19 @@ class Store:
         model must be there.
         """
         self.check_open()
-        ready = self._entries.get(name) if spec is None else None
-        if ready is not None and not ready.is_stale and self._is_open:
-            return KINDS[ready.about.kind].stored(ready)
         while True:
             entry = self._entry(name, spec)
             with entry.lock:  # and no other, so that other models are used meanwhile
                 if self._entries.get(name) is entry:
                     self._bring_back(entry, spec)
-                    return KINDS[entry.about.kind].stored(entry)
+                    return _stored(entry)
 
     def _entry(self, name: str, spec: Any) -> Entry:
-        """Return what all share who use a model; it may have to be brought back."""
+        """Return what all share who use a model; it may have to be recovered."""
+        entry = self._entries.get(name) if spec is None else None
+        if entry is not None:
+            return entry
         with self._lock:
-            self.check_open()
             about = self._found(name)
             if about is None:
                 if spec is None:
@@ -216,15 +226,14 @@ class Store:
             elif spec is not None:
                 self._compare(about, spec)
             if name not in self._entries:
-                objects = None if spec is None else KINDS[about.kind].objects(spec)
-                self._entries[name] = Entry(self, about, objects)
+                self._entries[name] = Entry(self, about, getattr(spec, "_parts", None))
             return self._entries[name]
 
     def _bring_back(self, entry: Entry, spec: Any) -> None:
         """Have a model ready, or forget its entry where it never was; its lock is held."""
         try:
             if spec is not None and entry.about.has_rule:
-                entry.give_rule(KINDS[entry.about.kind].objects(spec))
+                entry.give_rule(spec._parts)
             entry.ready()
         except BaseException:
             if entry.model is None:
@@ -235,8 +244,7 @@ class Store:
         """Return the names of all models, sorted."""
         self.check_open()
         if self._database.is_shared:
-            with self._lock:
-                self._look_around()
+            self._look_around()
         return sorted(self._known)
 
     def delete(self, name: str, note: tuple[str, bytes] | None = None) -> None:
@@ -247,35 +255,38 @@ class Store:
         self.check_open()
         with self._lock:
             about = self._about(name)
-            with self._quiet(about), self.writer.turn:
-                self._own(about)
-                notes = () if note is None else (Note(note[0], time(), note[1]),)
-                self._database.delete(about.number, notes)
-                self._forget(name)
-            self.shadows.end(about)
+            with self._alone(name):
+
+                def delete() -> None:
+                    self._own(about)
+                    notes = () if note is None else (Note(note[0], time(), note[1]),)
+                    self._database.delete(about.number, notes)
+                    self._forget(name)
+
+                self.writer.run(delete)
+                self.shadows.end(about)
 
     def release(self, name: str) -> None:
         """Forget a model, and let another process write it where several share a store.
 
-        Nothing of it is lost: ``model`` brings it back. Calls of those who still have it bring it
-        back as well.
+        Nothing of it is lost: ``model`` brings it back, and so do calls of those who still have it.
         """
         self.check_open()
         with self._lock:
-            about = self._about(name)
-            with self._quiet(about), self.writer.turn:
-                entry = self._entries.get(name)
-                if entry is not None:
-                    entry.model, entry.is_stale = None, True
-                self._database.release(about.number)
+            about, entry = self._about(name), self._entries.get(name)
+            with self._alone(name):
 
-    @contextmanager
-    def _quiet(self, about: Described) -> Iterator[None]:
-        """Let nothing happen to a model meanwhile, and all be committed that has happened."""
-        entry = self._entries.get(about.name)
-        with nullcontext() if entry is None else entry.lock:
-            self.writer.settle_all()
-            yield
+                def release() -> None:
+                    if entry is not None:
+                        entry.model, entry.is_stale = None, True
+                    self._database.release(about.number)
+
+                self.writer.run(release)
+
+    def _alone(self, name: str) -> AbstractContextManager[Any]:
+        """Return the lock of a model; the caller has that of the list."""
+        entry = self._entries.get(name)
+        return nullcontext() if entry is None else entry.lock
 
     def _about(self, name: str) -> Described:
         self.check_open()
@@ -291,20 +302,17 @@ class Store:
         return self._known.get(name)
 
     def _unknown(self, name: str) -> UnknownModel:
-        there = _listed(self._known)
-        return UnknownModel(f"no model {name!r} in {self.where}; there are: {there}")
+        there = ", ".join(map(repr, sorted(self._known)[:20])) or "none"
+        more = f", and {len(self._known) - 20} more" if len(self._known) > 20 else ""
+        return UnknownModel(f"no model {name!r} in {self.where}; there are: {there}{more}")
 
     def _look_around(self) -> None:
         """See which models there are now."""
-        with self.writer.turn:
-            self._reconcile(self._database.numbers())
+        self.writer.run(self._reconcile)
 
-    def _reconcile(self, numbers: Mapping[str, int]) -> None:
-        """Forget models that are not there any more, and read about new ones.
-
-        A function of its own: a signal that comes when Python 3.13.0 repeats a loop is raised
-        outside of the ``with`` around it, which then keeps the lock.
-        """
+    def _reconcile(self) -> None:
+        """Forget models that are not there any more, and read about new ones."""
+        numbers = self._database.numbers()
         for name, known in list(self._known.items()):
             if numbers.get(name) != known.number:
                 self._forget(name)
@@ -321,25 +329,28 @@ class Store:
         self._entries.pop(name, None)
 
     def _create(self, name: str, spec: Any) -> Described:
-        kind = kind_of(spec)
-        has_rule = KINDS[kind].rule(spec) is not None
-        about = Described(0, name, kind, spec.snapshot(), first=0, has_rule=has_rule)
-        with self.writer.turn:
-            number = self._database.create(about, (), ())
-        if number is None:  # another process was quicker
-            found = self._found(name)
-            if found is None:
-                raise StoreError(f"{name!r} was made and deleted meanwhile; nothing has changed")
-            self._compare(found, spec)
-            return found
+        about = Described(0, name, kind_of(spec), spec.snapshot(), 0, has_rule=has_rule(spec))
+        if self.writer.run(lambda: self._add(about)):
+            return about
+        found = self._found(name)  # another process was quicker
+        if found is None:
+            raise StoreError(f"{name!r} was made and deleted meanwhile; nothing has changed")
+        self._compare(found, spec)
+        return found
+
+    def _add(self, about: Described, rows: Iterable[Row] = (), saved: Iterable[Saved] = ()) -> bool:
+        """Put a model with a log into the database, unless there is one of that name."""
+        number = self._database.create(about, rows, saved)
+        if number is None:
+            return False
         about.number = number
-        self._known[name] = about
-        return about
+        self._known[about.name] = about
+        return True
 
     def _compare(self, about: Described, spec: Any) -> None:
         """Refuse a spec that is not what a model was put in as."""
         if kind_of(spec) == about.kind and spec.snapshot() == about.spec:
-            if (KINDS[about.kind].rule(spec) is not None) == about.has_rule:
+            if has_rule(spec) == about.has_rule:
                 return
             raise SpecError(
                 f"the model {about.name!r} in {self.where} was put in "
@@ -355,68 +366,44 @@ class Store:
 
     # --- The log --------------------------------------------------------------------------------
 
-    def _write(self, parts: dict[Entry, Part], notes: dict[str, bytes]) -> None:
-        """Put a batch on disk."""
-        self.check_open()
+    def _write(self, added: list[Added]) -> int:
+        """Put a batch on disk, and return how many events it has."""
         now = time()
-        rows: list[Row] = []
         snapshots: list[Saved] = []
-        for entry, part in parts.items():
-            number = entry.about.number
-            if part.size:
-                _check_next(entry, part.first)
-                rows.append(new_row(number, part.first, now, ",".join(part.texts), part.size))
-            if part.snapshots:
-                snapshots += [Saved(number, length, blob) for length, blob in part.snapshots]
-        self._losses_before = self._losses
+        notes: dict[str, bytes] = {}
+        texts: dict[Entry, list[str]] = {}
+        sizes: Counter[Entry] = Counter()
+        for entry, first, size, text, kept, snapshot in added:
+            notes.update(kept)
+            if entry is None:
+                continue
+            if snapshot is not None:
+                snapshots.append(Saved(entry.about.number, first, snapshot))
+                continue
+            if first != entry.committed + sizes[entry]:
+                raise StoreError(
+                    f"{entry.about.name!r}: event {first} would follow event "
+                    f"{entry.committed + sizes[entry] - 1} of the log; it is not written"
+                )
+            texts.setdefault(entry, []).append(text)
+            sizes[entry] += size
+        rows = [
+            new_row(entry.about.number, entry.committed, now, ",".join(some), sizes[entry])
+            for entry, some in texts.items()
+        ]
         self._database.write(rows, snapshots, [Note(n, now, body) for n, body in notes.items()])
-        for entry, part in parts.items():
-            entry.committed += part.size
-
-    def _is_written(self, parts: dict[Entry, Part], notes: dict[str, bytes]) -> bool:
-        """Tell whether a batch is on disk, as a whole; nobody else here has written since.
-
-        One of snapshots alone counts as written: nothing that comes after stands on them. Models
-        are only told which ones there are.
-        """
-        events = {entry: part.first + part.size for entry, part in parts.items() if part.size}
-        if events:
-            ends = {entry: self._database.end(entry.about.number) for entry in events}
-            is_written = ends == events
-        else:
-            is_written = all(self._is_kept(name, body) for name, body in notes.items())
-            for entry in parts:
-                there = self._database.snapshots(entry.about.number)
-                entry.saved = max((saved.length for saved in there), default=0)
-        if self._losses != self._losses_before:
-            raise StoreError(f"the connection to {self.where} was lost, and others may write")
-        if is_written:
-            for entry, end in events.items():
-                entry.committed = end
-        return is_written
-
-    def _is_kept(self, name: str, body: bytes) -> bool:
-        found = self._database.notes(name)
-        return any(note.name == name and note.body == body for note in found)
+        for entry, size in sizes.items():
+            entry.committed += size
+        return sizes.total()
 
     def _lost(self) -> None:
-        """Have all models built anew, where others may write them meanwhile."""
-        if not self._database.is_shared:
-            return
+        """Have all models recovered, where others may write them meanwhile."""
         self._losses += 1
-        self.writer.fail_open(StoreError(f"the connection to {self.where} was lost"))
+        self.writer.fail(StoreError(f"the connection to {self.where} was lost"))
         for entry in list(self._entries.values()):
             entry.is_stale = True
         if self.on_lost is not None:
             self.on_lost()
-
-    def _broken(self, session: int | None) -> None:
-        """Notice that a connection is dead; a thread that uses it notices by itself."""
-        if self.writer.turn.acquire(blocking=False):
-            try:
-                self._database.disconnect(session)
-            finally:
-                self.writer.turn.release()
 
     def recover(self, entry: Entry) -> None:
         """Make a model what its log says that it is, for this store alone to write.
@@ -424,18 +411,26 @@ class Store:
         Its lock is held; other models are used meanwhile.
         """
         while True:
-            with self.writer.turn:
-                losses = self._hold(entry.about)
-            found = recovered(self.in_turns, entry.about, entry.objects)
+            losses = self.writer.run(lambda: self._hold(entry.about))
+            found = recovered(self.reader, entry.about, entry.objects)
             if found.length < entry.committed:
                 raise StoreDamaged(
                     f"{entry.about.name!r}: the log ends before event {found.length}, and "
                     f"{entry.committed} were committed: something was taken out of it"
                 )
-            with self.writer.turn:  # losses are noted under this lock
-                if self._losses == losses:
-                    entry.take(found)
-                    return
+            with suppress(_Lost):
+                self._run_held(losses, partial(entry.take, found))
+                return
+
+    def _run_held(self, losses: int, function: Callable[[], T]) -> T:
+        """Run something on the writer thread if no connection was lost since ``_hold``."""
+
+        def run() -> T:
+            if self._losses != losses:
+                raise _Lost(f"the connection to {self.where} was lost; nothing has changed")
+            return function()
+
+        return self.writer.run(run)
 
     def _own(self, about: Described) -> None:
         """Become the writer of a model; the error of ``hold`` gets the name of the model."""
@@ -457,11 +452,6 @@ class Store:
             about.spec, about.first, about.eras = now.spec, now.first, now.eras
             about.has_rule, about.length = now.has_rule, now.length
         return self._losses
-
-    @property
-    def in_turns(self) -> InTurns:
-        """The database, for long reads that others interrupt."""
-        return InTurns(self._database, self.writer.turn)
 
     def rebuild(
         self,
@@ -499,23 +489,26 @@ class Store:
         if to is not None and _checked(to) != name and to in self._known:
             raise SpecError(f"rebuild: there is a model {to!r}; nothing has changed")
         kind, blob = KINDS[about.kind], spec.snapshot()
-        rebuilt = Rebuilt(about, kind.restored(blob, kind.objects(spec)))
+        rebuilt = Rebuilt(about, kind.restored(blob, spec._parts))
         _check_start(about, spec, rebuilt.model)
-        self.writer.settle_all()
-        rebuilt.go_on(self.in_turns)  # and everything else goes on too
+        rebuilt.go_on(self.reader)  # and everything else goes on too
         if to is None:
             rebuilt.finish()
             return rebuilt.model
-        with self._lock, self._quiet(about):
-            if about.is_deleted:
-                raise StoreError(f"rebuild: the model {name!r} was deleted meanwhile")
-            with self.writer.turn:
-                self._own(about)
-                rebuilt.go_on(self._database)  # what has come meanwhile
-            rebuilt.finish()
-            if check is not None:
-                check(rebuilt.model)
-            return self._put(about, spec, blob, rebuilt.model.snapshot(), rebuilt.length, to)
+        self.check_open()
+        with self._lock:
+            now = self._about(name)
+            with self._alone(name):
+                if now is not about:
+                    raise StoreError(f"rebuild: the model {name!r} was deleted meanwhile")
+                losses = self.writer.run(lambda: self._hold(about))
+                rebuilt.go_on(self.reader)  # what has come meanwhile
+                rebuilt.finish()
+                if check is not None:
+                    check(rebuilt.model)
+                saved = Saved(about.number, rebuilt.length, rebuilt.model.snapshot())
+                self._run_held(losses, lambda: self._put(about, spec, blob, saved, to))
+                return self.model(to, spec)
 
     def respecified(self, name: str, changes: Mapping[str, Any]) -> Any:
         """Return what ``rebuild`` builds a model as: its present settings, but for some.
@@ -523,44 +516,26 @@ class Store:
         With changes it has seen nothing; without, it is what the model was put in as.
         """
         self.check_open()
-        with self._lock:
-            about = self._about(name)
-            entry = self._entries.get(name)
-        objects = None if entry is None else entry.objects
+        about, objects = self._with_objects(name)
         check_rule(about, objects)
         spec = KINDS[about.kind].restored(about.spec, objects)
         return with_settings(spec, changes) if changes else spec
 
-    def _put(
-        self, about: Described, spec: Any, blob: bytes, snapshot: bytes, length: int, to: str
-    ) -> Any:
+    def _put(self, about: Described, spec: Any, blob: bytes, saved: Saved, to: str) -> None:
         """Store a model that was built from the log of another, with that log."""
-        eras = (*about.eras, Era(length, about.spec)) if length > about.replayed else about.eras
-        has_rule = KINDS[about.kind].rule(spec) is not None
-        if to == about.name:
-            with self.writer.turn:
-                changed = Described(about.number, to, about.kind, blob, 0, eras, has_rule)
-                self._database.respecify(changed, Saved(about.number, length, snapshot))
-            about.spec, about.eras, about.has_rule = blob, eras, has_rule
-            entry = self._entries.get(to)
-            if entry is not None:
-                entry.objects = KINDS[about.kind].objects(spec)
-                entry.is_stale = True
-        else:
-            changed = Described(0, to, about.kind, blob, 0, eras, has_rule)
-            self._copy(about, changed, length, snapshot)
-        return self.model(to, spec)
-
-    def _copy(self, source: Described, about: Described, length: int, snapshot: bytes) -> None:
-        if about.name in self._known:
-            raise SpecError(f"rebuild: there is a model {about.name!r}; nothing has changed")
-        with self.writer.turn:
-            rows = self._database.rows(source.number, 0)  # some at a time, as they are written
-            number = self._database.create(about, rows, [Saved(0, length, snapshot)])
-        if number is None:
-            raise SpecError(f"rebuild: there is a model {about.name!r}; nothing has changed")
-        about.number = number
-        self._known[about.name] = about
+        is_longer = saved.length > about.replayed
+        eras = (*about.eras, Era(saved.length, about.spec)) if is_longer else about.eras
+        changed = Described(about.number, to, about.kind, blob, 0, eras, has_rule(spec))
+        if to != about.name:
+            rows = self._database.rows(about.number, 0)  # some at a time, as they are written
+            if to in self._known or not self._add(changed, rows, [saved]):
+                raise SpecError(f"rebuild: there is a model {to!r}; nothing has changed")
+            return
+        self._database.respecify(changed, saved)
+        about.spec, about.eras, about.has_rule = blob, eras, changed.has_rule
+        entry = self._entries.get(to)
+        if entry is not None:
+            entry.objects, entry.is_stale = spec._parts, True
 
     def shadow(self, name: str, spec: Any = None) -> Any:
         """Let a second model learn from all events of a model, or return the one that does.
@@ -576,7 +551,7 @@ class Store:
             _check_start(about, spec, spec)
             self.shadows.begin(about, spec, self.respecified(name, {}))
         found = self.shadows.of(about)
-        return None if found is None else KINDS[about.kind].restored(found.snapshot(), None)
+        return None if found is None else KINDS[about.kind].restored(found.snapshot())
 
     def end_shadow(self, name: str) -> None:
         """Remove the shadow of a model."""
@@ -590,19 +565,19 @@ class Store:
         """
         self.check_open()
         when = None if before is None else time_of(before, "compact")
+        self.check_open()
         with self._lock:
-            about = self._about(name)
-            with self._quiet(about):
-                return self._compacted(about, self._entries.get(name), when)
+            about, entry = self._about(name), self._entries.get(name)
+            with self._alone(name):
+                return self._compacted(about, entry, when)
 
     def _compacted(self, about: Described, entry: Entry | None, when: float | None) -> int:
         self.shadows.of(about, fewest=1)  # which could not read what is dropped
-        with self.writer.turn:
-            losses = self._hold(about)
+        losses = self.writer.run(lambda: self._hold(about))
         until = None if when is None else self._first_since(about, when)
         objects = None if entry is None else entry.objects
         check_rule(about, objects)
-        found = recovered(self.in_turns, about, objects, until)
+        found = recovered(self.reader, about, objects, until)
         if found.length <= about.first:
             return 0
         if found.length < about.replayed:
@@ -610,20 +585,22 @@ class Store:
                 f"compact: {about.name!r} got its settings at event {about.replayed}; compact it "
                 "to there or further"
             )
-        changed = replace(about, first=found.length)
-        saved = Saved(about.number, found.length, found.model.snapshot())
-        with self.writer.turn:
-            if self._losses != losses:
-                raise StoreError(f"compact: {about.name!r} was lost meanwhile; nothing has changed")
+        changed, before = replace(about, first=found.length), about.first
+        blob = found.model.snapshot()
+        KINDS[about.kind].restored(blob, objects)  # or it could not stand for what is dropped
+        saved = Saved(about.number, found.length, blob)
+
+        def rebase() -> None:
             self._database.rebase(changed, saved)
-        dropped = found.length - about.first
-        about.first = found.length
-        return dropped
+            about.first = found.length
+
+        self._run_held(losses, rebase)
+        return found.length - before
 
     def _first_since(self, about: Described, when: float) -> int:
         """Return the number of the first event that was committed at a time or later."""
         last = about.first
-        for row in self.in_turns.rows(about.number, about.first):
+        for row in self.reader.rows(about.number, about.first):
             if row.written >= when:
                 break
             last = row.first + row.size
@@ -634,30 +611,23 @@ class Store:
     def keep(self, name: str, body: bytes) -> None:
         """Keep a note beside the models, in the place of an older one of that name."""
         self.check_open()
-        self.writer.settle(self.writer.add_note(name, body))
+        self.writer.wait(self.writer.add_note(name, body))
 
     def keep_first(self, name: str, body: bytes) -> bytes:
         """Keep a note unless there is one of that name; return the body of the one that is kept."""
         self.check_open()
-        with self.writer.turn:
-            return self._database.keep_first(Note(name, time(), body))
-
-    @property
-    def is_shared(self) -> bool:
-        """Whether other processes may write other models of the store."""
-        return self._database.is_shared
+        return self.writer.run(lambda: self._database.keep_first(Note(name, time(), body)))
 
     def notes(self, prefix: str = "") -> list[Note]:
         """Return the notes whose names begin so, the oldest first."""
         self.check_open()
-        with self.writer.turn:
-            return self._database.notes(prefix)
+        return self.writer.run(lambda: self._database.notes(prefix))
 
     def forget(self, prefix: str, before: Time) -> None:
         """Remove the notes whose names begin so, and that were kept before a time."""
         self.check_open()
-        with self.writer.turn:
-            self._database.forget(prefix, time_of(before, "forget"))
+        until = time_of(before, "forget")
+        self.writer.run(lambda: self._database.forget(prefix, until))
 
     # --- Looking --------------------------------------------------------------------------------
 
@@ -670,22 +640,24 @@ class Store:
         asked for may be missing.
         """
         about, start = self._begun(name)
-        found = lines(self.in_turns, about, start)
+        found = (line for line, _, _ in lines(self.reader, about, start))
         return LogLines(found, about.kind, about.spec, [era.spec for era in about.eras])
 
     def _begun(self, name: str) -> tuple[Described, Any]:
         """Return what is known of a model, and what it was before the first event of its log."""
+        about, objects = self._with_objects(name)
+        return about, begun(self.reader, about, objects)
+
+    def _with_objects(self, name: str) -> tuple[Described, Any]:
+        """Return what is known of a model now, and what its log cannot hold."""
         self.check_open()
         with self._lock:
-            about = replace(self._about(name))
-            entry = self._entries.get(name)
-        self.writer.settle_all()
-        objects = None if entry is None else entry.objects
-        return about, begun(self.in_turns, about, objects)
+            about, entry = replace(self._about(name)), self._entries.get(name)
+        return about, None if entry is None else entry.objects
 
     def events(self, about: Described, first: int, end: int) -> Iterator[tuple[Event, float]]:
         """Return the events from ``first`` to before ``end``, and when each was written."""
-        for row in self.in_turns.rows(about.number, first):
+        for row in self.reader.rows(about.number, first):
             if row.first >= end:
                 return
             for place, event in enumerate(decoded([opened(about, row)]), row.first):
@@ -704,17 +676,15 @@ class Store:
         from belated.store import parquet
 
         about, start = self._begun(name)
-        with self.writer.turn:
-            end = self._database.end(about.number)
+        end = self.writer.run(lambda: self._database.end(about.number))
         with parquet.exporting(path) as beside:
-            count = parquet.export(self.in_turns, about, beside, start, end, note)
+            count = parquet.export(self.reader, about, beside, start, end, note)
             self._check_same(about)
         return count
 
     def _check_same(self, about: Described) -> None:
         """Refuse what was read of a log that was changed meanwhile."""
-        with self.writer.turn:
-            now = self._database.described(about.number)
+        now = self.writer.run(lambda: self._database.described(about.number))
         if now is None or (now.spec, now.first, now.eras) != (about.spec, about.first, about.eras):
             raise StoreError(
                 f"export: {about.name!r} was deleted, compacted or rebuilt meanwhile; nothing is "
@@ -740,22 +710,23 @@ class Store:
         about, rows, snapshots = parquet.loaded(path, name)
         if spec is not None:
             self._compare(about, spec)
-        objects = None if spec is None else KINDS[about.kind].objects(spec)
+        objects = None if spec is None else spec._parts
         check_rule(about, objects)
         found = recovered(parquet.Loaded(rows, snapshots), about, objects)
+        entry = Entry(self, about, objects)
+
+        def add() -> None:
+            self._check_new(name)
+            if not self._add(about, rows, snapshots):
+                raise SpecError(f"load: there is a model {name!r}; nothing has changed")
+            self._own(about)
+            self._entries[name] = entry
+            entry.take(found)
+
         with self._lock:
             self.check_open()
-            self._check_new(name)
-            with self.writer.turn:
-                number = self._database.create(about, rows, snapshots)
-                if number is None:
-                    raise SpecError(f"load: there is a model {name!r}; nothing has changed")
-                about.number = number
-                self._own(about)
-            self._known[name] = about
-            entry = self._entries[name] = Entry(self, about, objects)
-            entry.take(found)
-        return KINDS[about.kind].stored(entry)
+            self.writer.run(add)
+        return _stored(entry)
 
     def _check_new(self, name: str) -> None:
         if _checked(name) in self._known:
@@ -780,7 +751,7 @@ def _check_start(about: Described, spec: Any, model: Any) -> None:
     kind = KINDS[about.kind]
     origin = about.eras[0].spec if about.eras else about.spec
     try:
-        begun = kind.restored(origin, kind.objects(spec)).rounds
+        begun = kind.restored(origin, spec._parts).rounds
     except SnapshotError:  # it has Python objects of its own, and so nobody can tell
         return
     if model.rounds != begun:
@@ -792,16 +763,10 @@ def _check_start(about: Described, spec: Any, model: Any) -> None:
         )
 
 
-def _listed(names: Iterable[str]) -> str:
-    shown = sorted(names)
-    more = f", and {len(shown) - 20} more" if len(shown) > 20 else ""
-    return (", ".join(repr(name) for name in shown[:20]) + more) or "none"
+def _stored(entry: Entry) -> Any:
+    """Return a model for its users."""
+    return KINDS[entry.about.kind].stored(entry)
 
 
-def _check_next(entry: Entry, first: int) -> None:
-    """Refuse to write an event that would not follow the last one of its log."""
-    if first != entry.committed:
-        raise StoreError(
-            f"{entry.about.name!r}: event {first} would follow event {entry.committed - 1} of the "
-            "log; it is not written"
-        )
+class _Lost(StoreError):
+    """The connection to a shared database was lost, and others may have written since."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import update_wrapper
 from inspect import signature
 from itertools import chain
@@ -22,10 +23,11 @@ from belated.models.methods import METHODS
 from belated.models.moments import AWARE, NUMBERS, Moment, Time, as_text, read_time
 from belated.models.named import listed_keys, named
 from belated.models.online import is_column
-from belated.store.arguments import LoggedMethod, clocked, logged_methods, played_in, rows_of
-from belated.store.batches import COMMITTED, After, Batch, Queued, done
+from belated.store.arguments import LoggedMethod, clocked, logged_methods, rows_of
+from belated.store.batch import COMMITTED, After, Batch, Notes
 from belated.store.entry import Entry
 from belated.store.events import Event, LoggedTime, encoded, span_in, time_in
+from belated.store.writer import Writer
 from belated.tables import report_html
 
 T = TypeVar("T")
@@ -38,34 +40,31 @@ _LEFT_OUT = ("hasher", "model")  # of properties
 
 
 class Pending:
-    """An event that was applied and is not yet committed.
-
-    ``result`` waits for the commit and returns the answer; ``then`` has a function called when the
-    event is committed or lost, by the thread that commits, for those who must not wait themselves.
-    """
+    """Calls that were applied and are not yet committed, for callers that must not wait."""
 
     __slots__ = ("_writer", "answer", "batch", "events")
 
     def __init__(
-        self, answer: Any, batch: Batch, writer: Any, events: Sequence[list[Event]] = ()
+        self, answer: Any, batch: Batch, writer: Writer, events: Sequence[list[Event]] = ()
     ) -> None:
-        self._writer = writer
-        self.answer = answer
-        """What ``result`` returns; before the commit it counts for nothing."""
-        self.batch = batch
-        """What it is committed with: those that have the same one share their fate."""
+        self.answer, self.batch, self._writer = answer, batch, writer
         self.events = events
         """What is logged of each call; nothing where it was refused."""
 
     def result(self) -> Any:
         """Return the answer once it is committed, or raise ``NotCommitted``."""
-        self._writer.settle(self.batch)
+        self._writer.wait(self.batch)
         return self.answer
 
-    def then(self, after: After) -> None:
-        """Call ``after(None)`` when the event is committed, ``after(error)`` when it is lost.
+    def committed(self) -> asyncio.Future[None]:
+        """Return a future of the running event loop: the commit, or ``NotCommitted``."""
+        return self._writer.future(self.batch)
 
-        What it raises is logged (logger ``belated``) and goes no further.
+    def then(self, after: After) -> None:
+        """Call ``after(None)`` when the calls are committed, ``after(error)`` when they are lost.
+
+        The writer thread calls it: it must return at once, and must not use the store. What it
+        raises is logged (logger ``belated``).
         """
         self._writer.then(self.batch, after)
 
@@ -105,49 +104,38 @@ class StoredModel:
 
     def _done(self, method: LoggedMethod, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """Call a method, and return its answer once it is committed."""
-        entry, writer, answer, batch = self._entry, self._writer, None, None
-        arguments = method.bind(given, named)
-        if not writer.is_idle:  # others are at work, and one does it for all
-            entry.store.check_open()
-            writer.faults.check()
-            # It may be another thread that applies it: none of the user's code, or by mistake.
-            is_ours = entry.objects is None and not any(map(callable, arguments.values()))
-            if writer.may_queue and is_ours:
-                call = Queued(entry, lambda: self._applied(entry.model, method, arguments))
-                writer.do(call)
-                answer, batch = call.result()
-        if batch is None:  # it is left to this thread, which may wait for what it needs
-            answer, batch = self._begun(method, arguments)
-        if batch is not COMMITTED:
-            writer.settle(batch)
+        answer, batch = self._begun(method, method.bind(given, named))
+        self._writer.wait(batch)
         return answer
 
     def _begun(self, method: LoggedMethod, arguments: dict[str, Any]) -> tuple[Any, Batch]:
         """Call a method under the lock, and add it to the log, so that both have one order."""
         entry = self._entry
         entry.store.check_open()  # before the lock, which nobody may give back after a fork
-        self._writer.faults.check()
+        self._writer.check()
         with entry.lock:
-            return self._applied(entry.ready(), method, arguments)
+            model = entry.ready()
+            try:
+                answer, events = self._called(model, method, arguments)
+                batch = self._added(events)
+            except BelatedError:  # refused: nothing has changed
+                raise
+            except BaseException:
+                entry.is_stale = True  # something came between its state and its log
+                raise
+            self._save_if_due(model)
+        return answer, batch
 
-    def _applied(
-        self, model: Any, method: LoggedMethod, arguments: dict[str, Any]
-    ) -> tuple[Any, Batch]:
-        """Call a method, and add it to the log; the lock is held."""
+    def _added(self, events: list[Event], notes: Notes = ()) -> Batch:
+        """Add events to the open batch; the lock is held."""
+        if not events:
+            return COMMITTED
+        return self._writer.add(self._entry, encoded(*events), len(events), notes)
+
+    def _save_if_due(self, model: Any) -> None:
         entry = self._entry
-        try:
-            answer, events = self._called(model, method, arguments)
-            if not events:
-                return answer, COMMITTED
-            batch = self._writer.add(entry, encoded(*events), len(events))
-        except BelatedError:  # refused: nothing has changed
-            raise
-        except BaseException:
-            entry.is_stale = True  # something came between its state and its log
-            raise
         if entry.length - entry.saved >= entry.store.snapshot_every:
             self._save(model)
-        return answer, batch
 
     def _called(
         self, model: Any, method: LoggedMethod, arguments: dict[str, Any]
@@ -161,10 +149,7 @@ class StoredModel:
         event = self._event(model, method, arguments)
         answer = method.call(model, arguments)
         try:
-            if method.after:
-                self._finish(method, event)
-            if method.played:
-                event[method.played] = played_in(answer)
+            method.finish(event, answer)
         except BaseException:  # the model has changed
             self._entry.is_stale = True
             raise
@@ -182,7 +167,7 @@ class StoredModel:
         for name, given in arguments.items():
             kind = method.kinds[name]
             if kind == "row":
-                arguments[name], columns[kind] = rows_of(model, given, who)
+                arguments[name] = columns[kind] = rows_of(model, given, who)
             elif kind == "ticket":
                 heard = named(given, model._keys, who)
                 numbers = heard.tickets.tolist() if heard.names is None else heard.names
@@ -212,20 +197,16 @@ class StoredModel:
             except BadFeatures as error:
                 raise BadFeatures(f"{who}: row {place}: {error}") from None
             rows.append(one.get(single.names.get("row", "")))
-        if "row" in columns and isinstance(arguments[method.names["row"]], list):
+        if "row" in columns:
             arguments[method.names["row"]] = rows  # as they will be read
         answer = method.call(model, arguments)
         try:
             for place, event in enumerate(events):
-                self._finish(single, event)
-                if single.played:
-                    event[single.played] = played_in(answer, place)
-            if as_frame and frame is not None:
-                answer = frame.of(answer)
+                single.finish(event, answer, place)
+            return (frame.of(answer) if as_frame and frame is not None else answer), events
         except BaseException:  # as in ``_called``
             self._entry.is_stale = True
             raise
-        return answer, events
 
     def _take_frame(
         self, method: LoggedMethod, arguments: dict[str, Any], is_needed: bool
@@ -244,11 +225,12 @@ class StoredModel:
     def _event(self, model: Any, method: LoggedMethod, arguments: dict[str, Any]) -> Event:
         """Return what is logged of a call, before it; ``arguments`` become what will be read."""
         event: Event = method.blank.copy()
-        for name, place in method.given:
-            if name in arguments:
-                event[place] = arguments[name]
         for name, place, encode in method.before:
-            if name in arguments:
+            if name not in arguments:
+                continue
+            if encode is None:
+                event[place] = arguments[name]
+            else:
                 arguments[name], event[place] = encode(model, arguments[name], method.name)
         if method.at and (
             self._entry.needs_times or method.is_tick or not method.timed.isdisjoint(arguments)
@@ -256,23 +238,17 @@ class StoredModel:
             self._add_times(method, event, arguments)
         return event
 
-    def _finish(self, method: LoggedMethod, event: Event) -> None:
-        """Write down arguments that the model has checked."""
-        for place, log in method.after:
-            if event[place] is not None:
-                event[place] = log(event[place])
-
     def _save(self, model: Any) -> None:
         """Add a snapshot to the open batch; the lock is held."""
         entry = self._entry
         entry.saved = entry.length
         try:
-            self._writer.add_snapshot(entry, model.snapshot())
+            self._writer.add(entry, "", 0, snapshot=model.snapshot())
         except NotCommitted:  # those who wait for their events are told
             return
         except (BelatedError, MemoryError) as error:  # the log has everything all the same
             LOG.warning("%r: no snapshot was written: %s", self.name, error)
-        except BaseException:  # as in ``read``
+        except BaseException:  # as in ``held``
             entry.is_stale = True
             raise
 
@@ -308,7 +284,7 @@ class StoredModel:
             for method, named in ((self._method(name), named) for name, named in calls)
         ]
         entry.store.check_open()
-        writer.faults.check()
+        writer.check()
         with entry.lock:
             model = entry.ready()
             outcomes: list[Any] = []
@@ -323,16 +299,13 @@ class StoredModel:
                         answer, some = error, []
                     outcomes.append(answer)
                     events.append(some)
-                happened = list(chain.from_iterable(events))  # no loop, see ``Store._reconcile``
-                if not happened:
-                    return Pending(outcomes, done(), writer, events)
-                notes = () if note is None else (note(outcomes),)
-                batch = writer.add(entry, encoded(*happened), len(happened), notes)
+                happened = list(chain.from_iterable(events))
+                notes = (note(outcomes),) if happened and note is not None else ()
+                batch = self._added(happened, notes)
             except BaseException:
                 entry.is_stale = True
                 raise
-            if entry.length - entry.saved >= entry.store.snapshot_every:
-                self._save(model)
+            self._save_if_due(model)
         return Pending(outcomes, batch, writer, events)
 
     def _method(self, name: str) -> LoggedMethod:
@@ -361,8 +334,8 @@ class StoredModel:
     def try_lock(self, events: int) -> bool:
         """Take the lock of the model if the caller can apply so many events without waiting.
 
-        It cannot while another thread has the lock, where the model is to be built anew from its
-        log, and where a snapshot is due. Whoever gets True calls ``unlock``.
+        It cannot while another thread has the lock, the model must be recovered, or a snapshot is
+        due. A caller that gets True calls ``unlock``.
         """
         entry = self._entry
         if not entry.lock.acquire(blocking=False):
@@ -378,10 +351,7 @@ class StoredModel:
         self._entry.lock.release()
 
     def tail(self, most: int) -> tuple[int, Iterator[tuple[Event, float]]]:
-        """Return how many rounds there are, and the newest events of the log until then.
-
-        Each event comes with the time when it was written, the oldest first.
-        """
+        """Return how many rounds there are, and the newest events until then with their times."""
         entry, store = self._entry, self._entry.store
         end, rounds = self.read(lambda model: (entry.length, int(model.rounds)))
         return rounds, store.events(entry.about, max(entry.about.first, end - most), end)
@@ -391,7 +361,7 @@ class StoredModel:
         entry = self._entry
         entry.store.check_open()  # as in ``_begun``
         while True:
-            with entry.lock:
+            with entry.lock:  # not ``held``: an interrupt within its generator could keep the lock
                 try:
                     found, newest = read(entry.ready()), entry.newest
                 except BelatedError:
@@ -399,22 +369,18 @@ class StoredModel:
                 except BaseException:  # an interrupt may have left an answer half applied
                     entry.is_stale = True
                     raise
-            if newest is None or (newest.is_done and newest.error is None):
+            with suppress(NotCommitted):  # then what was read has never been
+                if newest is not None:
+                    self._writer.wait(newest)
                 return found
-            try:
-                self._writer.settle(newest)
-            except NotCommitted:  # what was read has never been
-                continue
-            return found
 
     # --- The clock ------------------------------------------------------------------------------
 
     def _add_times(self, method: LoggedMethod, event: Event, arguments: dict[str, Any]) -> None:
         """Put the time of an event and the deadline of its ticket where they belong."""
-        at, span, who = arguments.get(method.at), None, method.name
-        if method.deadline:
-            span = arguments.get(method.deadline)
-            span = None if is_missing(span) else span
+        at, who = arguments.get(method.at), method.name
+        span = arguments.get(method.deadline)
+        span = None if is_missing(span) else span
         if at is None and span is None and not (self._entry.needs_times or method.is_tick):
             return
         now = self._now(read_time(at, who), who, method.is_tick)
@@ -429,14 +395,13 @@ class StoredModel:
 
         The time of the system is a date with a time zone, UTC, unless times have been numbers.
         """
-        if moment is not None:
-            return self._told(moment, who)
-        if is_tick:
-            return self._told(Moment(time(), AWARE), who)
-        if not self._entry.needs_times:
-            return None
-        has_numbers = self._clocked._memory.kind_of_times == NUMBERS
-        return time() if has_numbers else self._told(Moment(time(), AWARE), who)
+        if moment is None:
+            if not (is_tick or self._entry.needs_times):
+                return None
+            if not is_tick and self._clocked._memory.kind_of_times == NUMBERS:
+                return time()
+            moment = Moment(time(), AWARE)
+        return self._told(moment, who)
 
     def _told(self, at: Moment, who: str) -> LoggedTime:
         """Return a time as it is logged; refuse a date that does not go with earlier times.
@@ -495,7 +460,7 @@ class StoredModel:
         self._entry.store.check_open()
         with self._entry.lock:
             self._save(self._entry.ready())
-        self._writer.settle_all()
+        self._writer.run(lambda: None)
 
     def __repr__(self) -> str:
         """Return what this is and where it is."""

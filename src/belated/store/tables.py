@@ -65,22 +65,21 @@ Execute = Callable[..., list[tuple[Any, ...]]]
 
 
 class Tables(ABC):
-    """A database with these tables. Every method is one transaction; one thread at a time uses it.
+    """A database with these tables; only the writer thread uses it (``belated.store.writer``).
 
-    What fails closes the connection, so that the next one reads what is there; then ``lost`` is
-    called.
+    Every method is one transaction. A failure closes the connection, so that the next one reads
+    what is there.
     """
 
     lost: Callable[[], None]
-    """Is called when the connection is lost, and with it what was held."""
-    broken: Callable[[int | None], None]
-    """Is called, by another thread, with the session whose connection is dead."""
+    """Is called when the connection to a shared database is lost, and with it what was held."""
+    post: Callable[[Callable[[], None]], None]
+    """Has the writer thread run a function."""
     is_shared = False
     """Whether others may write other models at the same time."""
 
     def __init__(self) -> None:
-        self.lost = self.broken = _nothing
-        self._is_copying = False  # rows are read while others are written
+        self.lost = self.post = _nothing
 
     @abstractmethod
     def _transaction(self, is_long: bool = False) -> AbstractContextManager[Execute]:
@@ -94,15 +93,12 @@ class Tables(ABC):
         """Read, statement by statement."""
 
     @abstractmethod
-    def _add_row(self, row: tuple[int, int, float, bytes]) -> None:
+    def _add_row(self, row: tuple[Any, ...]) -> None:
         """Add one row of events, and commit."""
 
     @abstractmethod
     def check(self) -> None:
-        """Raise ``StoreUnavailable`` if the database cannot be written at the moment.
-
-        It does not wait, and any thread may call it.
-        """
+        """Raise ``StoreUnavailable`` if the database cannot be written now; any thread may ask."""
 
     @abstractmethod
     def close(self) -> None:
@@ -118,9 +114,6 @@ class Tables(ABC):
     def is_alive(self, address: str) -> bool:
         """Tell whether a process at an address that has models is alive, as far as is known."""
         return True
-
-    def disconnect(self, session: int | None) -> None:  # noqa: B027
-        """Give up the connection of a session, and all that is held."""
 
     def hold(self, model: int) -> None:  # noqa: B027
         """Become the writer of a model until the end, or raise ``StoreInUse``."""
@@ -141,25 +134,21 @@ class Tables(ABC):
         None: there is a model of that name, which another process has just made.
         """
         values = about.name, about.kind, about.spec, about.first, int(about.has_rule), about.first
-        self._is_copying = True
-        try:
-            with self._transaction() as execute:
-                added = execute(_ADD_MODEL, values)
-                if not added:
-                    return None
-                ((number,),) = added
-                _add_eras(execute, number, about)
-                length = about.first
-                for row in rows:
-                    _, first, *rest = moved_row(row, number)
-                    execute(ADD_ROW, (at(number, first), *rest))
-                    length = first + row.size
-                for saved in snapshots:
-                    _save(execute, number, saved)
-                execute(_MARK, (length, number, length))
-            return int(number)
-        finally:
-            self._is_copying = False
+        with self._transaction() as execute:
+            added = execute(_ADD_MODEL, values)
+            if not added:
+                return None
+            ((number,),) = added
+            _add_eras(execute, number, about)
+            length = about.first
+            for row in rows:
+                _, first, *rest = moved_row(row, number)
+                execute(ADD_ROW, (at(number, first), *rest))
+                length = first + row.size
+            for saved in snapshots:
+                _save(execute, number, saved)
+            execute(_MARK, (length, number, length))
+        return int(number)
 
     def delete(self, model: int, notes: Iterable[Note] = ()) -> None:
         """Remove a model with everything that belongs to it, and keep notes of that."""
@@ -176,11 +165,12 @@ class Tables(ABC):
     ) -> None:
         """Append to the logs of models, all or nothing; on disk when this returns."""
         if len(rows) == 1 and not snapshots and not notes:  # a transaction by itself, and quicker
-            self._add_row(_values(rows[0]))
+            model, first, *rest = rows[0]
+            self._add_row((at(model, first), *rest))
             return
         with self._transaction() as execute:
-            for row in rows:
-                execute(ADD_ROW, _values(row))
+            for model, first, *rest in rows:
+                execute(ADD_ROW, (at(model, first), *rest))
             for note in notes:
                 execute(_ADD_NOTE, tuple(note))
             for each in snapshots:
@@ -309,12 +299,6 @@ class Tables(ABC):
 def at(model: int, event: int) -> int:
     """Return the number of what belongs to an event of a model."""
     return (model << _SHIFT) + event
-
-
-def _values(row: Row) -> tuple[int, int, float, bytes]:
-    """Return a row as it stands in its table."""
-    model, first, size, written, events = row
-    return (model << _SHIFT) + first, size, written, events
 
 
 def _is_event(number: Any) -> bool:

@@ -167,10 +167,11 @@ def _draw_event(ax: Axes, window: _Window, x: int, ticket: int, name: str) -> No
 
 
 def _draw_rounds(ax: Axes, window: _Window) -> None:
-    """Draw a brace under each round [l_t, l_{t+1})."""
+    """Draw a bracket under each round [l_t, l_{t+1})."""
     edges = [*window.starts.tolist(), _end_of_last_round(window)]
+    bracket = {"arrowstyle": "|-|,widthA=0.3,widthB=0.3", "color": INK, "shrinkA": 0, "shrinkB": 0}
     for ticket, left, right in zip(window.tickets, edges[:-1], edges[1:], strict=True):
-        _brace(ax, left - 0.25, right - 0.35, -1.15)
+        ax.annotate("", (left - 0.25, -1.25), (right - 0.35, -1.25), arrowprops=bracket)
         label = f"round {ticket}" if right - left > 1 or len(window.tickets) <= 6 else f"{ticket}"
         ax.text((left + right - 0.6) / 2, -1.6, label, ha="center", va="top", fontsize=8)
 
@@ -179,23 +180,6 @@ def _end_of_last_round(window: _Window) -> int:
     """Where the prediction after the window stands, or the end of the figure."""
     later = np.flatnonzero(window.events[window.starts[-1] + 1 : window.span.stop] >= 0)
     return int(window.starts[-1]) + 1 + int(later[0]) if len(later) else window.span.stop
-
-
-def _brace(ax: Axes, left: float, right: float, top: float) -> None:
-    """Draw a curly brace that opens upwards."""
-    from matplotlib.patches import PathPatch
-    from matplotlib.path import Path
-
-    middle, low = (left + right) / 2, top - 0.18
-    bend = min(0.2, (right - left) / 4)
-    points = [
-        *[(left, top), (left, low), (left + bend, low), (middle - bend, low)],
-        *[(middle, low), (middle, low - 0.18), (middle, low), (middle + bend, low)],
-        *[(right - bend, low), (right, low), (right, top)],
-    ]
-    curve, line = Path.CURVE3, Path.LINETO
-    codes = [Path.MOVETO, curve, curve, line, curve, curve, curve, curve, line, curve, curve]
-    ax.add_patch(PathPatch(Path(points, codes), fill=False, ec=INK, lw=0.9))
 
 
 def _dot(ax: Axes, x: float, y: float, *, filled: bool) -> None:

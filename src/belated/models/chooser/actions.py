@@ -16,7 +16,7 @@ __all__ = ["Actions", "Crossing", "checked_crossing", "names_of", "refusal"]
 
 Actions = Iterable[str] | Mapping[str, Features | None]
 """Names of actions, or their features by name."""
-Crossing = Literal["all", "none"] | tuple[str, ...]
+Crossing = Literal["all", "auto", "none"] | tuple[str, ...]
 """Which features of the context are multiplied with those of the action."""
 
 
@@ -25,6 +25,8 @@ def checked_crossing(given: Any) -> Crossing:
     if isinstance(given, str):
         if given == "all":
             return "all"
+        if given == "auto":
+            return "auto"
         if given == "none":
             return "none"
     elif isinstance(given, Iterable):
@@ -32,7 +34,8 @@ def checked_crossing(given: Any) -> Crossing:
         if all(isinstance(name, str) for name in names):
             return names
     raise SpecError(
-        f"Chooser: interactions must be 'all', 'none' or names of context features, got {given!r}"
+        "Chooser: interactions must be 'all', 'auto', 'none' or names of context features, got "
+        f"{given!r}"
     )
 
 

@@ -105,6 +105,7 @@ class Chooser(Model[float, Settings], core_decisions.Chooser):
             late=late,
             wait=wait,
             max_open=max_open,
+            interactions="auto" if settings.crossing == "auto" else (),
         )
         self._join(settings, model, checked_mode(mode), decide)
 

@@ -106,7 +106,7 @@ def report_of(intervals: Intervals) -> IntervalsReport:
         coverage=1.0 - missed / arrived if arrived else None,
         guaranteed=max(asked - high / arrived, 0.0) if arrived else 0.0,
         at_most=min(asked - low / arrived, 1.0) if arrived else 1.0,
-        half_width=counted.widths / arrived if arrived else None,
+        half_width=counted.widths.total() / arrived if arrived else None,
         most_open=threshold.most_open,
     )
 

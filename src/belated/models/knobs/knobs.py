@@ -157,7 +157,8 @@ class Knobs(
     @property
     def mode(self) -> str:
         """Whether they are "learning", "paused" or "reverted" to the start."""
-        return MODES[self._tuner.mode]
+        mode: str = self._committed("mode", lambda: MODES[self._tuner.mode])
+        return mode
 
     def _replay_arguments(
         self,
@@ -187,7 +188,7 @@ class Knobs(
 
     def report(self) -> KnobsReport:
         """Return counts, the best setting, weights of models, and the comparison."""
-        report: KnobsReport = self._alone("report", self._report)
+        report: KnobsReport = self._committed("report", self._report)
         return report
 
     def _report(self) -> KnobsReport:
@@ -207,7 +208,7 @@ class Knobs(
             settled=tuner.settled,
             corrected=tuner.corrected,
             tamed=models.clipped,
-            mode=self.mode,
+            mode=MODES[tuner.mode],
             goal=settings.goal,
             start=dict(settings.start),
             best=best,

@@ -31,6 +31,8 @@ def write(path: StrPath, knobs: Knobs) -> None:
 
 def page_of(knobs: Knobs) -> Page:
     """Return the content of the page."""
+    knobs = type(knobs).restore(knobs.snapshot())
+    knobs._commit()
     report, settings = knobs.report(), knobs.settings
     sections = [*_over_time(report)]
     if report.expected is not None:

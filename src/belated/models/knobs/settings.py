@@ -195,7 +195,7 @@ def checked(
     holdout: Any,
     silence: Any,
     deadline: Any,
-    seed: int,
+    seed: Any,
     needs_times: Any = False,
     counts_predictions: Any = False,
     constraints: Any = None,
@@ -230,7 +230,7 @@ def checked(
         needs_times=is_length,
         counts_predictions=bool(counts_predictions) or isinstance(deadline, Mapping),
         constraints=_constraints(constraints, found, first),
-        seed=seed,
+        seed=whole("Knobs", "seed", seed, least=0, bits=64),
         places=tuple(_rounded(found[n].place(first[n], "Knobs", f"start of {n}")) for n in found),
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -219,12 +220,16 @@ class Learner(Model[Any, Settings], core_learner.Learner):
         return objects
 
     @property
+    def _loses(self) -> bool:  # type: ignore[override]
+        return bool(self._player.loses)
+
+    @property
     def _parts(self) -> LearnerSpec | None:
         """The spec, where it has Python objects."""
         return self.spec if self._has_user_parts else None
 
     def _title(self) -> str:
-        return f"Learner of {self.spec!r}"
+        return f"Learner of {shorten(repr(self.spec), 120, placeholder='...')}"
 
 
 def _spec_of(about: dict[str, Any], room: int, spec: LearnerSpec | None) -> LearnerSpec:

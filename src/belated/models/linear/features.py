@@ -145,6 +145,11 @@ def _together(hasher: Hasher, columns: list[_Column]) -> Entries:
     return indices, value, present
 
 
+def is_auto(given: Any) -> bool:
+    """Tell whether pairs are to be found by the model."""
+    return isinstance(given, str) and given == "auto"
+
+
 def checked_interactions(given: Any) -> Interactions:
     """Return interactions as tuples of names, or say what is wrong with them."""
     try:
@@ -155,6 +160,6 @@ def checked_interactions(given: Any) -> Interactions:
     if whole or any(len(g) < 2 or not all(isinstance(n, str) for n in g) for g in groups):
         raise SpecError(
             "LinearModel: interactions must be tuples of at least two names, such as "
-            f"[('origin', 'hour')], got {given!r}"
+            f"[('origin', 'hour')], or 'auto', got {given!r}"
         )
     return groups

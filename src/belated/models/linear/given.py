@@ -38,7 +38,7 @@ class GivenRows:
     def __init__(self, settings: Settings) -> None:
         self._coordinates = 1 << settings.bits
         self._positions: Ints = np.arange(64, dtype=np.int64)
-        self.hasher = Hasher(settings.bits, settings.interactions, settings.columns)
+        self.hasher = Hasher(settings.bits, settings.products, settings.columns)
         self.kind = 0
         """Whether the latest rows were NAMED or PLACED; 0: neither, as there were none."""
 

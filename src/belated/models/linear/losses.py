@@ -67,11 +67,6 @@ class LinearLoss:
         """Labels, and as many complements, that a mean of labels starts from."""
         return 0.0 if self.link is None else 0.5
 
-    @property
-    def has_unit(self) -> bool:
-        """Whether predictions and labels are in the same unit, whatever it is."""
-        return self.labels is NUMBERS
-
 
 LOSSES: dict[str, LinearLoss] = {
     "squared": LinearLoss(

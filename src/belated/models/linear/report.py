@@ -44,7 +44,7 @@ class LinearReport(Table):
     loss: str
     mean_loss: float | None
     experts: dict[str, float]
-    """How much each expert counts now; sums to 1."""
+    """How much each expert counts now, and all that see pairs together; sums to 1."""
     new_columns: dict[str, int] = field(default_factory=dict, compare=False)
     """Named features that came late, and the first row that had them; see ``gone_columns``."""
     gone_columns: dict[str, int] = field(default_factory=dict, compare=False)
@@ -91,11 +91,15 @@ def report_of(loss: str, linear: Any, hasher: Any) -> LinearReport:
     """Read the report off a model of the core."""
     columns = changed_columns(hasher)
     shares, scored = linear.experts.mixture.shares.tolist(), linear.scored
+    pairs = {}
+    if linear.pairs is not None:
+        plain = linear.pairs.mixture.shares[0].item()
+        shares, pairs = [plain * share for share in shares], {"pairs": 1.0 - plain}
     return LinearReport(
         **linear.counts(),
         loss=loss,
         mean_loss=linear.lost / scored if scored > 0.0 else None,
-        experts=dict(zip(NAMES, shares, strict=True)),
+        experts=dict(zip(NAMES, shares, strict=True)) | pairs,
         new_columns=columns.new,
         gone_columns=columns.gone,
     )

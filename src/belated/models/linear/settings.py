@@ -15,7 +15,7 @@ from belated.core.censoring import Expiry
 from belated.errors import LogError, SpecError
 from belated.limits import HUGE_LABEL
 from belated.models.clock import LONGEST_WAIT, Duration, has_unit, predictions_of, span_of
-from belated.models.linear.features import Interactions, checked_interactions
+from belated.models.linear.features import Interactions, checked_interactions, is_auto
 from belated.models.linear.losses import LOSSES, Loss, named
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Settings:
     l1: float
     l2: float
     intercept: bool
-    interactions: Interactions
+    interactions: Interactions | Literal["auto"]
     wait: Literal["adaptive"] | dict[str, int] | None
     silence: float | None
     deadline: float | None
@@ -59,6 +59,11 @@ class Settings:
     def longest_wait(self) -> int | None:
         """The fixed number of predictions that a ticket waits for; None where there is none."""
         return self.wait["predictions"] if isinstance(self.wait, dict) else None
+
+    @property
+    def products(self) -> Interactions:
+        """The interactions that are given by name."""
+        return () if self.interactions == "auto" else self.interactions
 
     @property
     def labels(self) -> str:
@@ -83,8 +88,9 @@ class Settings:
             "silence": self.silence,
             "deadline": self.deadline,
             "late": self.late,
-            "most_open": self.max_open,
+            "max_open": self.max_open,
             "expiry": Expiry(by_ages, LEAST_WAIT, self.longest_wait),
+            "pairs": self.interactions == "auto",
         }
 
 
@@ -145,7 +151,7 @@ def checked(
         quantile=level,
         delta=bend,
         intercept=bool(intercept),
-        interactions=checked_interactions(interactions),
+        interactions="auto" if is_auto(interactions) else checked_interactions(interactions),
         wait=wait,
         silence=_silence(loss, silence),
         deadline=deadline,

@@ -37,6 +37,8 @@ cdef class Game:
     cdef readonly object gradients, costs, vectors
     cdef object work_array, due, last, after
     cdef long long mark, mark_count, status, refused
+    cdef object events
+    cdef long long* events_at
     cdef long long* marks_at
     cdef double* curve_at
     cdef double* losses_at
@@ -57,6 +59,8 @@ cdef class Game:
     cdef void pass_mark(self) noexcept nogil
     cdef long long give_answer(self, long long ticket) except -100 nogil
     cdef long long compare_points(self, long long ticket, double* answer) except -100 nogil
-    cdef Py_ssize_t follow(self, long long* events, Py_ssize_t start, Py_ssize_t end) except -1 nogil
+    cdef Py_ssize_t follow(self, Py_ssize_t start, Py_ssize_t end) except -1 nogil
     cdef Py_ssize_t follow_rule(self, Py_ssize_t start, Py_ssize_t end) except -1 nogil
-    cdef object look_around(self, long long event)
+    cdef object begin(self)
+    cdef object run(self, Py_ssize_t count, bint is_custom_rule)
+    cdef object look_around(self)

@@ -112,7 +112,7 @@ class Game:
         self.followed = player if sees_base else None
         self.dim, self.told, self.own = loss.dim, TOLD.index(told), player.tickets.width
         self.wants_detail, self.sees_base, self.keeps_rounds = wants_detail, sees_base, keeps_rounds
-        self.is_adaptive, self.is_running = loss.is_adaptive, False
+        self.is_adaptive, self.is_running, self.rule = loss.is_adaptive, False, None
         self.stored = player.answer_size if told in ("gradient", "values") else 0
         player.tickets.widen(self.stored + self.dim * sees_base)
         player.tickets.reserve(most_open)
@@ -132,12 +132,31 @@ class Game:
 
     def play_timeline(self, events):
         """Play along events: t for the prediction of round t, ~t for its answer."""
+        self.begin()
+        self.events, self.events_at = events, ints_at(events)
+        self.run(len(events), False)
+
+    def play_by_rule(self, rule):
+        """Play with delays that depend on the plays, and return these delays."""
+        self.begin()
+        self.rule, self.delays = rule, np.zeros(rule.rounds, dtype=np.int64)
+        self.due, self.last, self.after = np.full((3, rule.rounds), -1, dtype=np.int64)
+        self.delays_at, self.due_at = ints_at(self.delays), ints_at(self.due)
+        self.last_at, self.after_at = ints_at(self.last), ints_at(self.after)
+        self.run(rule.rounds, rule.is_custom)
+        return self.delays
+
+    def begin(self):
+        """Refuse a second game at the same time."""
         if self.is_running:
             raise busy("play")
         self.is_running = True
-        timeline: cython.p_longlong = ints_at(events)
-        has_user_parts: cython.bint = self.player.has_user_parts or self.loss.is_custom
-        count: cython.Py_ssize_t = len(events)
+
+    def run(self, count, is_custom_rule):
+        """Play so many events, or rounds of a rule; signals come in now and then."""
+        calls_python: cython.bint = (
+            self.player.has_user_parts or self.loss.is_custom or is_custom_rule
+        )
         done: cython.Py_ssize_t = 0
         end: cython.Py_ssize_t
         try:
@@ -145,48 +164,18 @@ class Game:
                 if done == count:
                     break
                 end = min(count, done + CHUNK)
-                if has_user_parts:
-                    done = self.follow(timeline, done, end)
+                if calls_python:
+                    done = self.follow(done, end)
                 else:
                     with cython.nogil:
-                        done = self.follow(timeline, done, end)
-                self.look_around(events[done] if done < end else 0)
+                        done = self.follow(done, end)
+                self.look_around()
         finally:
             self.is_running = False
 
-    def play_by_rule(self, rule):
-        """Play with delays that depend on the plays, and return these delays."""
-        if self.is_running:
-            raise busy("play")
-        self.is_running = True
-        rounds: cython.Py_ssize_t = rule.rounds
-        has_user_parts: cython.bint = (
-            self.player.has_user_parts or self.loss.is_custom or rule.is_custom
-        )
-        done: cython.Py_ssize_t = 0
-        end: cython.Py_ssize_t
-        self.rule, self.delays = rule, np.zeros(rounds, dtype=np.int64)
-        self.due, self.last, self.after = np.full((3, rounds), -1, dtype=np.int64)
-        self.delays_at, self.due_at = ints_at(self.delays), ints_at(self.due)
-        self.last_at, self.after_at = ints_at(self.last), ints_at(self.after)
-        try:
-            while True:  # one with a condition is repeated outside of the ``try`` in Python 3.13.0
-                if done == rounds:
-                    break
-                end = min(rounds, done + CHUNK)
-                if has_user_parts:
-                    done = self.follow_rule(done, end)
-                else:
-                    with cython.nogil:
-                        done = self.follow_rule(done, end)
-                self.look_around(self.refused)
-        finally:
-            self.is_running = False
-        return self.delays
-
-    def look_around(self, event):
+    def look_around(self):
         """Let signals in; raise why an event was refused."""
-        status = self.status
+        status, event = self.status, self.refused
         self.status = 0
         if status < 0 and event >= 0:
             raise refusals.too_early(self.kind, "play: ")
@@ -197,13 +186,15 @@ class Game:
 
     # --- Loops -----------------------------------------------------------------------------------
 
-    def follow(self, events, start, end):
+    def follow(self, start, end):
         """Play events until one is refused; return its position, or the end."""
+        if self.rule is not None:
+            return self.follow_rule(start, end)
         for i in range(start, end):
-            event = events[i]
+            event = self.events_at[i]
             status = self.play_round(event) if event >= 0 else self.give_answer(~event)
             if status < 0:
-                self.status = status
+                self.status, self.refused = status, event
                 return i
         return end
 

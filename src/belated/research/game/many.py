@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args, overload
 
 from numpy.typing import ArrayLike
@@ -115,7 +116,6 @@ def play_many(
     (3, 0)
     """
     deck = _Deck(_listed(specs), _listed(games), record, checkpoints)
-    _check_deck(deck)
     cells = _cells(deck, seeds)
     count = None if workers is None else whole("play_many", "workers", workers)
     check_engine("play_many", engine, get_args(Engine))
@@ -145,6 +145,17 @@ class _Deck:
     record: Record
     checkpoints: int | ArrayLike
 
+    def __post_init__(self) -> None:
+        """Refuse what is neither a learner nor makes one, and what is no game."""
+        for spec in self.specs:
+            if not (isinstance(spec, LearnerSpec) or callable(spec)):
+                raise SpecError(
+                    f"play_many: needs specs, or functions from game to spec, got {spec!r}"
+                )
+        for game in self.games:
+            if not isinstance(game, Game):
+                raise SpecError(f"play_many: games must be Game, got {game!r}")
+
     def spec(self, cell: Cell) -> LearnerSpec:
         made = self.specs[cell.spec]
         if isinstance(made, LearnerSpec):
@@ -167,27 +178,13 @@ class _Deck:
         return fields
 
 
-def _check_deck(deck: _Deck) -> None:
-    """Refuse what is neither a learner nor makes one, and what is no game."""
-    for spec in deck.specs:
-        if not (isinstance(spec, LearnerSpec) or callable(spec)):
-            raise SpecError(f"play_many: needs specs, or functions from game to spec, got {spec!r}")
-    for game in deck.games:
-        if not isinstance(game, Game):
-            raise SpecError(f"play_many: games must be Game, got {game!r}")
-
-
 def _cells(deck: _Deck, seeds: int | Iterable[int]) -> list[Cell]:
     if isinstance(seeds, Iterable):
         numbers = [whole("play_many", "seeds", seed, least=0, bits=64) for seed in seeds]
     else:
         numbers = list(range(whole("play_many", "seeds", seeds)))
-    return [
-        Cell(spec, game, seed)
-        for spec in range(len(deck.specs))
-        for game in range(len(deck.games))
-        for seed in numbers
-    ]
+    places = product(range(len(deck.specs)), range(len(deck.games)), numbers)
+    return [Cell(*place) for place in places]
 
 
 def _gathered(deck: _Deck, cells: list[Cell], outcomes: dict[Cell, Outcome]) -> Runs:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final
@@ -12,34 +12,15 @@ import numpy as np
 
 from belated.arrays import Floats
 from belated.report import Section, Table
+from belated.report.plain import listed
 from belated.research.game import Game
 from belated.research.losses import Linear
-from belated.research.study.contest import (
-    SLACK,
-    Contest,
-    contests,
-    kind_section,
-    least_section,
-    standings,
-)
+from belated.research.study.contest import SLACK, Contest, contests, least_section, standings
 from belated.research.study.contestants import ARMS
 from belated.research.study.games import BLOCK, DELAYS, experts, measure
-from belated.research.study.plan import Cell, Numbers, Row, Study, crossed
-from belated.research.study.tables import (
-    by,
-    listed,
-    mean,
-    numbers,
-    percent,
-    quoted,
-    short,
-    where,
-)
-
-_PATTERNS = (
-    *("none", "constant", "constant, long", "uniform", "heavy tails", "outages", "often lost"),
-)
-_QUICK_PATTERNS = ("none", "constant, long", "heavy tails")
+from belated.research.study.plan import Cell, Numbers, Study, axes
+from belated.research.study.sections import bar_sections
+from belated.research.study.tables import Rows, by, mean, numbers, percent, quoted, short, where
 
 
 def _coins(rng: np.random.Generator, means: Floats) -> Floats:
@@ -89,7 +70,7 @@ LOSSES: Final[Mapping[str, Callable[[int, int, int], Floats]]] = MappingProxyTyp
 
 @lru_cache(maxsize=8)
 def _game(loss: str, pattern: str, arms: int, rounds: int, seed: int) -> tuple[Game, float]:
-    """Return a game, and what someone loses in it who draws all arms alike."""
+    """Return a game, and the regret in it of drawing all arms alike."""
     losses = LOSSES[loss](rounds, arms, seed)
     luck = float(losses.mean(axis=1).sum() - losses.sum(axis=0).min())
     return Game(Linear(losses), DELAYS[pattern](rounds, seed), f"{loss}, {pattern}"), luck
@@ -101,17 +82,22 @@ class Arms(Study):
     name = "arms"
     title = "Drawing arms whose losses come late"
     question = (
-        "Whoever draws one of several arms hears what that one lost, and that late. Some methods "
-        "must be told T and the delays, others count what is late as they go, give up on it, or "
-        "borrow against what is to come. Which loses least, and how far is each from its promise?"
+        "A learner that draws one of several arms receives the loss of that arm, and late. Some "
+        "methods must be told T and the delays, others count what is late as they go, give up on "
+        "it, or borrow against what is to come. Which loses least, and how far is each from its "
+        "promise?"
     )
-
-    def cells(self, quick: bool) -> Iterator[Cell]:
-        """All methods with all losses and delays."""
-        rounds, seeds, sizes = (2_000, 2, (4,)) if quick else (10_000, 24, (2, 10))
-        patterns = _QUICK_PATTERNS if quick else _PATTERNS
-        draws = {"arms": sizes, "seed": range(seeds), "method": ARMS}
-        yield from crossed(loss=LOSSES, pattern=patterns, **draws, rounds=rounds)
+    grid = axes(
+        loss=LOSSES,
+        pattern=(
+            *("none", "constant", "constant, long", "uniform", "heavy tails", "outages"),
+            "often lost",
+        ),
+        arms=(2, 10),
+        seed=range(24),
+        method=ARMS,
+        rounds=10_000,
+    )
 
     def run(self, cell: Cell) -> dict[str, Any]:
         """Play one game."""
@@ -120,13 +106,13 @@ class Arms(Study):
         spec = ARMS[cell["method"]].make(game, experts(cell["arms"]))
         return {**measure(spec, game, cell["seed"])[1], "luck": luck}
 
-    def numbers(self, rows: Sequence[Row]) -> Numbers:
-        """Who loses least in the mean, and who of those that are told nothing."""
+    def numbers(self, rows: Rows) -> Numbers:
+        """The least regret in the mean, with and without facts told in advance."""
         cells = _contests(rows)
         if not cells:
             return ()
         order = standings(cells)
-        first = order[0]
+        first, reached = order[0], _reached(rows)
         free = next((each for each in order if ARMS[each.method].is_adaptive), first)
         wins = (
             f"kinds of games in which {quoted(free.method)} is within {percent(SLACK)} of the best"
@@ -135,42 +121,31 @@ class Arms(Study):
             (percent(first.mean), f"of the regret of luck: {quoted(first.method)}"),
             (f"{free.good} of {len(cells)}", wins),
         ]
-        reached = _reached(rows)
         if reached:
             name = max(reached, key=lambda each: reached[each])
             figures.append((short(reached[name]), f"of a bound is reached at most, by {name}"))
         return tuple(figures)
 
-    def sections(self, rows: Sequence[Row]) -> tuple[Section, ...]:
-        """Who loses least, then loss by loss, then the promises."""
+    def sections(self, rows: Rows) -> tuple[Section, ...]:
+        """The least regret, then loss by loss, then the promises."""
         cells = _contests(rows)
         if not cells:
             return ()
         most = max(row["arms"] for row in rows)
-        kinds = [
-            kind_section(
-                f"Who loses least with {quoted(loss)}, {most} arms?",
-                f"Regret with {loss}, {most} arms",
-                where(group, arms=most),
-                "pattern",
-                "method",
-            )
-            for loss, group in by(rows, "loss").items()
-        ]
+        kinds = bar_sections(where(rows, arms=most), ("loss", "arms"), "pattern", "method")
         columns = ("method", "told in advance")
-        answer = least_section(
-            cells, "drawing all arms alike", columns, lambda name: ARMS[name].told
-        )
+        luck = "drawing all arms alike"
+        answer = least_section(cells, luck, columns, lambda name: ARMS[name].told)
         return (answer, *kinds, _promises(rows))
 
 
-def _contests(rows: Sequence[Row]) -> list[Contest]:
-    """Compare mean regrets with that of luck by losses, delays and how many arms."""
+def _contests(rows: Rows) -> list[Contest]:
+    """Compare mean regrets with that of luck by losses, delays and number of arms."""
     kinds = ("loss", "pattern", "arms")
     return contests(rows, *kinds, unit=lambda regrets, group: mean(group, "luck"))
 
 
-def _reached(rows: Sequence[Row], errors: float = 0.0) -> dict[str, float]:
+def _reached(rows: Rows, errors: float = 0.0) -> dict[str, float]:
     """Return by method the largest regret over its bound: the mean less some standard errors."""
     found: dict[str, float] = {}
     for (name, *_), group in by(rows, "method", "loss", "pattern", "arms").items():
@@ -182,7 +157,7 @@ def _reached(rows: Sequence[Row], errors: float = 0.0) -> dict[str, float]:
     return found
 
 
-def _promises(rows: Sequence[Row]) -> Section:
+def _promises(rows: Rows) -> Section:
     reached = _reached(rows)
     names = sorted(reached, key=lambda name: -reached[name])
     broken = [quoted(name) for name, share in _reached(rows, errors=2.0).items() if share > 1.0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, Final
 
@@ -14,30 +14,18 @@ from belated.models.learner.learner import Learner
 from belated.problem import Problem
 from belated.reductions import Capacity, Deadline, FirstOrder, Reduction, Skip, Wrapper
 from belated.report import Section
+from belated.report.plain import listed
 from belated.research.game import Game
 from belated.research.losses import Given, Linear
-from belated.research.study.fits import geometric_mean
-from belated.research.study.games import ball, measure
-from belated.research.study.layout import regret_figure
-from belated.research.study.paper import Answer, paper_learner
-from belated.research.study.plan import Cell, Numbers, Row, Study, crossed
-from belated.research.study.tables import (
-    by,
-    listed,
-    mean_of,
-    means,
-    means_table,
-    quoted,
-    short,
-    where,
-)
+from belated.research.study.games import ball, measure, paper_learner
+from belated.research.study.plan import Cell, Numbers, Study, axes
+from belated.research.study.sections import growth_sections
+from belated.research.study.tables import Rows, by, geometric_mean, means, quoted, short, where
 from belated.timeline import Timeline
 
 _DIM: Final = 2
-_SHARES: Final = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0)
 _FEW: Final = 1 / 4
 """The share of the largest backlog that the text is about."""
-_FEEDBACK: Final[tuple[Answer, ...]] = ("gradient", "value")
 _WORLDS: Final = ("any delay", "same delay", "late ones differ")
 _WAYS: Final = (
     *("Capacity", "Capacity, coins", "Deadline", "dropping the oldest", "Skip", "no limit"),
@@ -56,12 +44,14 @@ class CapacityStudy(Study):
         "room; Skip and a learner without a limit need as much as there are open tickets."
     )
 
-    def cells(self, quick: bool) -> Iterator[Cell]:
-        """Every way in every world, by the share of the largest backlog that there is room for."""
-        rounds = 5_000 if quick else 50_000
-        games = {"feedback": _FEEDBACK, "world": _WORLDS, "share": _SHARES}
-        seeds = range(2 if quick else 8)
-        yield from crossed(**games, seed=seeds, way=_WAYS, rounds=rounds)
+    grid = axes(
+        feedback=("gradient", "value"),
+        world=_WORLDS,
+        share=(1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0),
+        seed=range(8),
+        way=_WAYS,
+        rounds=50_000,
+    )
 
     def run(self, cell: Cell) -> dict[str, Any]:
         """Play one game."""
@@ -80,7 +70,7 @@ class CapacityStudy(Study):
         lost = run.report.skipped
         return {"tickets": tickets, **row, "most_open": most_open, "lost": lost}
 
-    def numbers(self, rows: Sequence[Row]) -> Numbers:
+    def numbers(self, rows: Rows) -> Numbers:
         """What a quarter of the room costs each way, told gradients."""
         few = where(rows, feedback="gradient", share=_FEW)
         ratios = {way: _ratio(few, way) for way in _WAYS if way != "no limit"}
@@ -90,11 +80,15 @@ class CapacityStudy(Study):
             for name in names
         )
 
-    def sections(self, rows: Sequence[Row]) -> tuple[Section, ...]:
+    def sections(self, rows: Rows) -> Iterator[Section]:
         """One per kind of answer and world."""
-        return tuple(
-            _section(feedback, world, group)
-            for (feedback, world), group in by(rows, "feedback", "world").items()
+        return growth_sections(
+            rows,
+            ("feedback", "world"),
+            ("share", "room as a share of the largest backlog"),
+            per="way",
+            dashed=("Capacity", {"Capacity (bound)": "bound"}),
+            says=_with_little_room,
         )
 
 
@@ -153,42 +147,17 @@ def _drop_oldest(
     return {"regret": regret, "bound": None, "most_open": tickets, "lost": lost}
 
 
-def _ratio(rows: Sequence[Row], way: str) -> float | None:
+def _ratio(rows: Rows, way: str) -> float | None:
     """Return how much more regret a way has than no limit, in the geometric mean over worlds."""
     found = [means(group, "way") for group in by(rows, "world").values()]
     ratios = [each[way] / each["no limit"] for each in found if min(each.values()) > 0.0]
     return geometric_mean(ratios) if ratios else None
 
 
-def _section(feedback: str, world: str, rows: Sequence[Row]) -> Section:
+def _with_little_room(rows: Rows) -> str:
     few = where(rows, share=_FEW)
-    regrets, opened = means(few, "way"), means(few, "way", "most_open")
-    each = [f"{short(x)} ({quoted(way)}, {short(opened[way])})" for way, x in regrets.items()]
-    says = (
-        "With room for a quarter of the largest backlog, the regrets and the most tickets open "
-        f"are {listed(each)}."
-    )
-    told = {"gradient": "gradients", "value": "single values"}[feedback]
-    return Section(
-        question=f"What does little room cost under {quoted(world)}, told {told}?",
-        figure=regret_figure(
-            f"Regret by room for tickets, {world}, {told}",
-            rows,
-            "share",
-            "room for tickets, as a share of the largest backlog",
-            per="way",
-            note="Skip and no limit have as much room as they need.",
-        ),
-        says=says,
-        table=means_table(
-            rows,
-            "share",
-            {
-                "room": mean_of("tickets"),
-                **{way: mean_of("regret", way=way) for way in _WAYS},
-                "bound of Capacity": mean_of("bound", way="Capacity"),
-            },
-            "Mean regret over seeds, by the share of the largest backlog; the bound is on average, "
-            "and there is none for thinned tickets whose answers are values.",
-        ),
+    opened = [f"{short(x)} ({quoted(way)})" for way, x in means(few, "way", "most_open").items()]
+    return (
+        f"With room for a quarter of it, the most tickets open are {listed(opened)}; Skip and no "
+        "limit take what they need. The bound of Capacity is on average."
     )

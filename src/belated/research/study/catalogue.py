@@ -22,7 +22,6 @@ STUDIES: Final = MappingProxyType(
         "tightness": ("tightness", "Tightness", "how loose each corollary is"),
         "decisions": ("decisions", "Decisions", "how much to explore when rewards come late"),
         "arms": ("arms", "Arms", "drawing arms whose losses come late"),
-        "knobs": ("knobs", "KnobStudy", "good settings from late, noisy costs"),
         "logs": ("logs", "Logs", "the learners on the delays of your own log"),
     }
 )

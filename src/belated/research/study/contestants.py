@@ -24,7 +24,7 @@ from belated.research import rivals
 from belated.research.game import Game
 from belated.research.losses import Squared
 from belated.research.rivals import Rival
-from belated.research.study.paper import Answer, paper_learner
+from belated.research.study.games import Answer, paper_learner
 from belated.timeline import Timeline
 
 Maker = Callable[[Problem, Game], LearnerSpec]
@@ -49,6 +49,11 @@ class Contestant:
     def is_adaptive(self) -> bool:
         """Whether it is told neither the horizon nor anything about the delays."""
         return self.told == "nothing"
+
+    @property
+    def is_adaptive_rival(self) -> bool:
+        """Whether it is that, and none of ours."""
+        return self.is_adaptive and not self.is_ours
 
     def make(self, game: Game, domain: Domain) -> LearnerSpec:
         """Return it for a game."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -11,15 +11,10 @@ from belated.models.chooser import Chooser
 from belated.report import Section
 from belated.research import worlds
 from belated.research.game.decisions import play_decisions
-from belated.research.study.contest import (
-    Contest,
-    contests,
-    kind_section,
-    least_section,
-    standings,
-)
-from belated.research.study.plan import Cell, Numbers, Row, Study, crossed
-from belated.research.study.tables import by, percent, quoted, short
+from belated.research.study.contest import Contest, contests, least_section, standings
+from belated.research.study.plan import Cell, Numbers, Study, axes
+from belated.research.study.sections import bar_sections
+from belated.research.study.tables import Rows, percent, quoted, short
 from belated.research.worlds import Lateness
 
 DEFAULT: Final = "gap weighting"
@@ -48,7 +43,6 @@ DELAYS: Final[Mapping[str, Lateness]] = MappingProxyType(
         "a third lost": Lateness(200, lost=1 / 3),
     }
 )
-_QUICK_DELAYS = ("none", "mean 200", "heavy tail", "by action")
 
 WORLDS: Final[Mapping[str, tuple[type[worlds.World], float | None]]] = MappingProxyType(
     {
@@ -62,7 +56,6 @@ WORLDS: Final[Mapping[str, tuple[type[worlds.World], float | None]]] = MappingPr
     }
 )
 """Kinds of worlds, and what the chooser takes silence for until a reward is heard."""
-_QUICK_WORLDS = ("linear", "logistic, silence is 0", "featured")
 
 
 class Decisions(Study):
@@ -76,12 +69,7 @@ class Decisions(Study):
         "heard. Which rule loses least, and is the default good everywhere?"
     )
 
-    def cells(self, quick: bool) -> Iterator[Cell]:
-        """All rules in all worlds with all delays."""
-        rounds, seeds = (1_500, 2) if quick else (5_000, 4)
-        kinds = _QUICK_WORLDS if quick else tuple(WORLDS)
-        delays = _QUICK_DELAYS if quick else tuple(DELAYS)
-        yield from crossed(world=kinds, delay=delays, seed=range(seeds), rule=RULES, rounds=rounds)
+    grid = axes(world=WORLDS, delay=DELAYS, seed=range(4), rule=RULES, rounds=5_000)
 
     def run(self, cell: Cell) -> dict[str, Any]:
         """Let a chooser with this rule play."""
@@ -98,7 +86,7 @@ class Decisions(Study):
             "explored": run.report.explored,
         }
 
-    def numbers(self, rows: Sequence[Row]) -> Numbers:
+    def numbers(self, rows: Rows) -> Numbers:
         """What the best rule loses, what the default does, and how wrong that can go."""
         cells = _contests(rows)
         table = {each.method: each for each in standings(cells) if each.method != LUCK}
@@ -113,7 +101,7 @@ class Decisions(Study):
             (short(max(ours.ratios, default=None)), worst),
         )
 
-    def sections(self, rows: Sequence[Row]) -> tuple[Section, ...]:
+    def sections(self, rows: Rows) -> tuple[Section, ...]:
         """Open with who loses least, then world by world."""
         cells = _contests(rows)
         if not cells:
@@ -122,20 +110,11 @@ class Decisions(Study):
         answer = least_section(
             cells, "choosing at random", columns, lambda rule: repr(RULES[rule]), LUCK
         )
-        worlds = [
-            kind_section(
-                f"Who loses least in the world {world!r}?",
-                f"Regret in the world {world}",
-                [row for row in group if row["rule"] != LUCK],
-                "delay",
-                "rule",
-            )
-            for world, group in by(rows, "world").items()
-        ]
-        return (answer, *worlds)
+        others = [row for row in rows if row["rule"] != LUCK]
+        return (answer, *bar_sections(others, ("world",), "delay", "rule"))
 
 
-def _contests(rows: Sequence[Row]) -> list[Contest]:
+def _contests(rows: Rows) -> list[Contest]:
     """Compare mean regrets with that of choosing at random, by world and delay."""
     return contests(
         rows, "world", "delay", unit=lambda regrets, group: regrets.get(LUCK), name="rule"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from belated.report import Section
@@ -11,20 +11,9 @@ from belated.research import delays, losses
 from belated.research.game import Game
 from belated.research.study.contestants import CONVEX, OURS, OURS_OMD, STRONGLY_CONVEX, TIGHT
 from belated.research.study.games import CURVATURE, ball, late_start, measure
-from belated.research.study.layout import growth_section, regret_figure
-from belated.research.study.plan import Cell, Numbers, Row, Study, crossed
-from belated.research.study.tables import (
-    by,
-    growth,
-    least,
-    line,
-    mean,
-    mean_of,
-    means,
-    means_table,
-    short,
-    where,
-)
+from belated.research.study.plan import Cell, Numbers, Study, crossed
+from belated.research.study.sections import growth_sections
+from belated.research.study.tables import Rows, by, growth, least, mean, means, short, where
 
 _DIM = 5
 _CONVEX = (OURS, TIGHT, "Zinkevich", "BOLD", "Quanrud-Khashabi", "Delayed dual averaging")
@@ -44,15 +33,13 @@ class DelayLaw(Study):
         "it, and where does the minimum switch?"
     )
 
-    def cells(self, quick: bool) -> Iterator[Cell]:
+    def cells(self) -> Iterator[Cell]:
         """Constant delays for convex losses, then late starts of one total delay."""
-        rounds, seeds = (20_000, 3) if quick else (100_000, 8)
-        waits = (1, 10, 100, 1000) if quick else (1, 3, 10, 30, 100, 300, 1000, 3000)
-        games: dict[str, Any] = {"rounds": rounds, "seed": range(seeds)}
+        games: dict[str, Any] = {"rounds": 100_000, "seed": range(8)}
+        waits = (1, 3, 10, 30, 100, 300, 1000, 3000)
         yield from crossed(part="total delay", wait=waits, **games, method=_CONVEX)
-        total = rounds // 2
-        widths = _widths(total, 5 if quick else 10)
-        yield from crossed(part="backlog", total=total, width=widths, **games, method=_CURVED)
+        late = {"total": 50_000, "width": _widths(50_000, 10)}
+        yield from crossed(part="backlog", **late, **games, method=_CURVED)
 
     def run(self, cell: Cell) -> dict[str, Any]:
         """Play against blocks that are as long as the answers take."""
@@ -70,12 +57,12 @@ class DelayLaw(Study):
             "by_total": 2.0 * math.sqrt(row["total_delay"]),
         }
 
-    def numbers(self, rows: Sequence[Row]) -> Numbers:
+    def numbers(self, rows: Rows) -> Numbers:
         """The exponent, who loses least where most is late, and the switch."""
         late, backlog = (where(rows, part=part) for part in ("total delay", "backlog"))
         end = max(row["total_delay"] for row in late)
         last = means(where(late, total_delay=end), "method")
-        rival = least((name for name in last if not CONVEX[name].is_ours), last.get)
+        rival = least({name: x for name, x in last.items() if not CONVEX[name].is_ours})
         ratio = last[OURS] / last[rival] if rival and OURS in last else None
         slope = growth(where(late, method=OURS), "total_delay", "regret")
         switch = _switch(backlog)
@@ -91,11 +78,33 @@ class DelayLaw(Study):
             ),
         )
 
-    def sections(self, rows: Sequence[Row]) -> tuple[Section, ...]:
+    def sections(self, rows: Rows) -> Iterator[Section]:
         """The slope, then the switch."""
-        parts = by(rows, "part")
-        shown = {"total delay": _total, "backlog": _backlog}
-        return tuple(shown[part](group) for part, group in parts.items())
+        late, backlog = (where(rows, part=part) for part in ("total delay", "backlog"))
+        switch = _switch(backlog)
+        side = "never" if switch is None else f"from a backlog of {switch} on"
+        yield from growth_sections(
+            late,
+            (),
+            ("total_delay", "total delay"),
+            field=CONVEX,
+            dashed=(OURS, {f"{OURS} (bound)": "bound"}),
+            says=lambda rows: (
+                "The losses repeat themselves for as long as answers take. The bound "
+                f"grows like d_tot^{_ROOT:g}."
+            ),
+        )
+        yield from growth_sections(
+            backlog,
+            (),
+            ("max_backlog", "largest backlog"),
+            field=STRONGLY_CONVEX,
+            dashed=(OURS, {"backlog times ln eT": "by_backlog", "2 sqrt d_tot": "by_total"}),
+            says=lambda rows: (
+                "Dashed: both sides of the minimum, without constants. The square "
+                f"root of the total delay is the smaller side {side}."
+            ),
+        )
 
 
 def _widths(total: int, count: int) -> list[int]:
@@ -121,57 +130,9 @@ def _start(rounds: int, width: int, total: int, seed: int) -> Game:
     return Game(made, late_start(rounds, width, total), f"{width} open")
 
 
-def _total(rows: Sequence[Row]) -> Section:
-    ours = where(rows, method=OURS)
-    end = max(row["total_delay"] for row in rows)
-    return growth_section(
-        "How does regret grow with the total delay?",
-        "Regret over total delay, convex losses",
-        rows,
-        ("total_delay", "total delay", "d_tot"),
-        CONVEX,
-        {"regret at the end": mean_of("regret", total_delay=end)},
-        f"Means over seeds. The bound grows like d_tot^{_ROOT:g}.",
-        line(f"{OURS} (bound)", ours, "total_delay", "bound", dashed=True),
-        says=" The losses repeat themselves for as long as answers take.",
-    )
-
-
-def _switch(rows: Sequence[Row]) -> int | None:
+def _switch(rows: Rows) -> int | None:
     """Return from what backlog on the root of the total delay is the smaller one, if ever."""
     for width, group in sorted(by(rows, "max_backlog").items()):
         if (mean(group, "by_backlog") or 0.0) > (mean(group, "by_total") or 0.0):
             return int(width)
     return None
-
-
-def _backlog(rows: Sequence[Row]) -> Section:
-    ours = where(rows, method=OURS)
-    switch = _switch(rows)
-    slope = growth(ours, "max_backlog", "regret")
-    side = "never" if switch is None else f"from a backlog of {switch} on"
-    return Section(
-        question="Where does the minimum of backlog and total delay switch?",
-        figure=regret_figure(
-            "Regret over the largest backlog, strongly convex",
-            rows,
-            "max_backlog",
-            "largest backlog",
-            line("delay (backlog times ln eT)", ours, "max_backlog", "by_backlog", dashed=True),
-            line("delay (2 sqrt d_tot)", ours, "max_backlog", "by_total", dashed=True),
-            note="Dashed: the two sides of the minimum, without constants.",
-        ),
-        says=f"The square root of the total delay is the smaller side {side}. Our regret grows "
-        f"like sigma_max^{slope or 'unknown'} over all of it.",
-        table=means_table(
-            sorted(rows, key=lambda row: row["max_backlog"]),
-            "max_backlog",
-            {
-                "regret, ours": mean_of("regret", method=OURS),
-                "sigma_max ln eT": mean_of("by_backlog"),
-                "2 sqrt d_tot": mean_of("by_total"),
-                "best": lambda group: least(each := means(group, "method"), each.get),
-            },
-            f"Total delay {short(mean(rows, 'total_delay'))}, up to rounding.",
-        ),
-    )

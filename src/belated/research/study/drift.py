@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from statistics import median
 from typing import Any
 
@@ -13,16 +13,15 @@ from belated.bases import OMD, PFTRL
 from belated.compose import schedule_of
 from belated.reductions import FirstOrder
 from belated.report import Bars, Section
+from belated.report.plain import listed
 from belated.research.game import Run
-from belated.research.study.games import ball, game_of, measure
-from belated.research.study.paper import paper_learner
-from belated.research.study.plan import Cell, Numbers, Row, Study, crossed
+from belated.research.study.games import ball, game_of, measure, paper_learner
+from belated.research.study.plan import Cell, Numbers, Study, axes
+from belated.research.study.sections import bars, named_groups
 from belated.research.study.tables import (
-    bars,
+    Rows,
     by,
-    listed,
     mean,
-    mean_of,
     means,
     means_table,
     percent,
@@ -31,11 +30,6 @@ from belated.research.study.tables import (
 )
 
 _BASES: dict[str, type[PFTRL] | type[OMD]] = {"P-FTRL": PFTRL, "OMD": OMD}
-_PATTERNS = (
-    *("none", "constant", "constant, long", "pareto", "heavy tails", "bursts", "outages"),
-    *("footnote", "first_rounds", "often lost"),
-)
-_QUICK_PATTERNS = ("none", "constant", "pareto", "footnote", "first_rounds")
 
 
 class Drift(Study):
@@ -49,13 +43,17 @@ class Drift(Study):
         "and how much do Theorem 4.1 and Lemma 4.2 allow?"
     )
 
-    def cells(self, quick: bool) -> Iterator[Cell]:
-        """Both bases, convex and strongly convex, on every pattern."""
-        rounds, seeds = (5_000, 3) if quick else (20_000, 8)
-        losses = ("linear", "quadratic") if quick else ("linear", "linear, noisy", "quadratic")
-        patterns = _QUICK_PATTERNS if quick else _PATTERNS
-        games = {"loss": losses, "pattern": patterns, "seed": range(seeds), "base": _BASES}
-        yield from crossed(**games, rounds=rounds, dim=5)
+    grid = axes(
+        loss=("linear", "linear, noisy", "quadratic"),
+        pattern=(
+            *("none", "constant", "constant, long", "pareto", "heavy tails", "bursts"),
+            *("outages", "footnote", "first_rounds", "often lost"),
+        ),
+        seed=range(8),
+        base=_BASES,
+        rounds=20_000,
+        dim=5,
+    )
 
     def run(self, cell: Cell) -> dict[str, Any]:
         """Play one game with records, and evaluate what the two results allow."""
@@ -70,7 +68,7 @@ class Drift(Study):
             **_allowed(run, problem.lipschitz),
         }
 
-    def numbers(self, rows: Sequence[Row]) -> Numbers:
+    def numbers(self, rows: Rows) -> Numbers:
         """What lateness costs beside learning, and what share of its bound that is."""
         groups = by(rows, "loss", "base", "pattern").values()
         late = [group for group in groups if (mean(group, "theorem_4_1") or 0.0) > 0.0]
@@ -87,11 +85,31 @@ class Drift(Study):
             (short(allowed), "of what Theorem 4.1 allows: the most that was reached"),
         )
 
-    def sections(self, rows: Sequence[Row]) -> tuple[Section, ...]:
-        """One per loss and base."""
-        return tuple(
-            _section(loss, base, group) for (loss, base), group in by(rows, "loss", "base").items()
-        )
+    def sections(self, rows: Rows) -> Iterator[Section]:
+        """One per loss and base: the two parts on a scale of their own, and their bounds."""
+        for kind, group in named_groups(rows, ("loss", "base")):
+            patterns = by(group, "pattern")
+            drift, learning = (means(group, "pattern", part) for part in _PARTS.values())
+            larger = [quoted(name) for name in drift if drift[name] > learning[name]]
+            yield Section(
+                question=f"How large are drift and undelayed regret ({kind})?",
+                figure=Bars(
+                    title=f"Measured, {kind}",
+                    labels=tuple(patterns),
+                    groups=tuple(bars(n, patterns.values(), part) for n, part in _PARTS.items()),
+                    y_label="summed over all rounds",
+                ),
+                says="Lateness cost more than learning under "
+                f"{listed(larger) or 'none of these patterns'}.",
+                table=means_table(
+                    group,
+                    "pattern",
+                    _COLUMNS,
+                    "Means over seeds. Undelayed regret and drift make up the linear regret of the "
+                    "answered rounds, which is at least the regret for losses that bend. Lemma 4.2 "
+                    "is about P-FTRL.",
+                ),
+            )
 
 
 def _allowed(run: Run, lipschitz: float) -> dict[str, float | None]:
@@ -131,7 +149,7 @@ def _gradients(run: Run) -> Floats:
     return np.asarray(curvature * (run.plays - vectors) if curvature else vectors)
 
 
-_PARTS = {"undelayed regret": "undelayed", "drift": "drift"}
+_PARTS = {"drift": "drift", "undelayed regret": "undelayed"}
 """What learning costs and what lateness costs."""
 _COLUMNS = {
     "regret": "regret",
@@ -140,45 +158,3 @@ _COLUMNS = {
     "Theorem 4.1": "theorem_4_1",
     "Lemma 4.2": "lemma_4_2",
 }
-
-
-def _section(loss: str, base: str, rows: Sequence[Row]) -> Section:
-    """Show the two parts on a scale of their own, as the bounds would dwarf them."""
-    patterns = by(rows, "pattern")
-    lateness = means(rows, "pattern", "drift")
-    learning = means(rows, "pattern", "undelayed")
-    larger = [quoted(name) for name, drift in lateness.items() if drift > learning[name]]
-    return Section(
-        question=f"How large are undelayed regret and drift of {base} with {loss} losses?",
-        figure=Bars(
-            title=f"Measured, {base}, {loss} losses",
-            labels=tuple(patterns),
-            groups=tuple(bars(name, patterns.values(), part) for name, part in _PARTS.items()),
-            y_label="summed over all rounds",
-        ),
-        says=f"Lateness cost more than learning under {listed(larger) or 'none of these patterns'}."
-        f" The largest drift was {short(max(lateness.values()))}. {_says(base, rows)}",
-        table=means_table(
-            rows,
-            "pattern",
-            {name: mean_of(column) for name, column in _COLUMNS.items()},
-            "Means over seeds. Undelayed regret and drift make up the linear regret of the "
-            "answered rounds, which is at least the regret for losses that bend.",
-        ),
-    )
-
-
-def _says(base: str, rows: Sequence[Row]) -> str:
-    """Say how close both parts come to what is allowed, and when Lemma 4.2 is the better one."""
-    drift = max(
-        (row["drift"] / row["theorem_4_1"] for row in rows if row["theorem_4_1"]), default=0
-    )
-    learned = [row["undelayed"] / row["learning_bound"] for row in rows if row["learning_bound"]]
-    says = f"The drift was at most {short(drift)} of what Theorem 4.1 allows."
-    if learned:
-        says += f" Undelayed regret was at most {short(max(learned))} of its bound."
-    lemma, theorem = (means(rows, "pattern", name) for name in ("lemma_4_2", "theorem_4_1"))
-    if not lemma:
-        return f"{says} Lemma 4.2 does not hold for {base}."
-    better = [quoted(name) for name, allowed in lemma.items() if allowed < theorem[name]]
-    return f"{says} Lemma 4.2 is the smaller bound under {listed(better) or 'none of them'}."

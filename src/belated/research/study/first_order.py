@@ -3,39 +3,34 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 from typing import Any
 
-from belated.report import Bars, Heat, Section, Series, Table
+from belated.report import Heat, Section, Table
+from belated.report.plain import counted, listed
 from belated.research.study.contest import (
     SLACK,
     Contest,
     Standing,
     contests,
     heat,
+    shares_by,
     standings,
-    winners,
 )
-from belated.research.study.contestants import (
-    CONVEX,
-    DEFAULT,
-    EXPERTS,
-    STRONGLY_CONVEX,
-    Field,
-)
-from belated.research.study.fits import geometric_mean
+from belated.research.study.contestants import CONVEX, DEFAULT, EXPERTS, STRONGLY_CONVEX, Field
 from belated.research.study.games import ball, experts, game_of, measure
-from belated.research.study.plan import Cell, Numbers, Row, Study
-from belated.research.study.tables import by, counted, listed, mean, percent, quoted, short
+from belated.research.study.plan import Cell, Numbers, Study
+from belated.research.study.sections import winners
+from belated.research.study.tables import Rows, by, geometric_mean, mean, percent, quoted, short
 
 _FIELDS: dict[str, Field] = {
     "convex": CONVEX,
     "strongly convex": STRONGLY_CONVEX,
     "experts": EXPERTS,
 }
-_FULL = {
+_LOSSES = {
     "convex": (
         *("linear", "linear, noisy", "linear, drifting", "linear, switching", "linear, blocks"),
         *("alternating", "adversary", "absolute", "squared", "logistic", "hinge"),
@@ -43,15 +38,10 @@ _FULL = {
     "strongly convex": ("quadratic", "quadratic, noisy"),
     "experts": ("linear", "linear, noisy"),
 }
-_QUICK = {
-    "convex": ("linear", "linear, noisy", "linear, drifting", "adversary"),
-    "strongly convex": ("quadratic", "quadratic, noisy"),
-}
 _PATTERNS = (
     *("none", "constant", "constant, long", "geometric", "pareto", "heavy tails", "bursts"),
     *("outages", "queue", "footnote", "first_rounds", "often lost"),
 )
-_QUICK_PATTERNS = ("none", "constant", "pareto", "first_rounds")
 _KEEP_ORDER = ("none", "constant", "constant, long")
 _CANNOT = {
     "FTDRL": ("adversary", "absolute", "squared", "logistic", "hinge"),  # is told coefficients
@@ -70,8 +60,6 @@ _ROUNDING = 1e-9
 """Differences below this part of the scale of a game are rounding."""
 _LISTED = 12
 """Cells in the table of those where most is lost."""
-_DEEPEST = 10.0
-"""Ratios beyond this, or below its inverse, all have the colour at the end."""
 
 
 class FirstOrderRivals(Study):
@@ -86,15 +74,13 @@ class FirstOrderRivals(Study):
         "Problem.learner() returns."
     )
 
-    def cells(self, quick: bool) -> Iterator[Cell]:
+    def cells(self) -> Iterator[Cell]:
         """Every method on every game that it can play."""
-        rounds, seeds = (4_000, 2) if quick else (20_000, 3)
-        patterns = _QUICK_PATTERNS if quick else _PATTERNS
-        for setting, losses in (_QUICK if quick else _FULL).items():
-            for loss, pattern, seed in product(losses, patterns, range(seeds)):
+        for setting, losses in _LOSSES.items():
+            for loss, pattern, seed in product(losses, _PATTERNS, range(3)):
                 for method in _who_can(setting, loss, pattern):
                     game: dict[str, Any] = {"loss": loss, "pattern": pattern, "seed": seed}
-                    yield Cell.of(setting=setting, method=method, **game, rounds=rounds, dim=5)
+                    yield Cell.of(setting=setting, method=method, **game, rounds=20_000, dim=5)
 
     def run(self, cell: Cell) -> dict[str, Any]:
         """Play one game."""
@@ -106,13 +92,12 @@ class FirstOrderRivals(Study):
         scale = lipschitz * domain.diameter * math.sqrt(cell["rounds"] + row["total_delay"])
         return {**row, "scale": scale}
 
-    def numbers(self, rows: Sequence[Row]) -> Numbers:
-        """How often the default is good, and who is good as often."""
-        cells = adaptive(rows)
+    def numbers(self, rows: Rows) -> Numbers:
+        """How often the default is good, and how far it is from the best adaptive rival."""
+        cells = _of_default(judged(rows))
         if not cells:
             return ()
-        table = _by_good_share(cells)
-        ours = next(each for each in table if each.method == DEFAULT)
+        ours = next(each for each in standings(cells) if each.method == DEFAULT)
         games = counted(len(cells), "kind of games", "kinds of games")
         within = f"of {games}: the default is within {percent(SLACK)}"
         numbers = [(percent(ours.good_share), within)]
@@ -124,16 +109,15 @@ class FirstOrderRivals(Study):
             ]
         return tuple(numbers)
 
-    def sections(self, rows: Sequence[Row]) -> tuple[Section, ...]:
-        """First the default, then how often others are good, then every kind of losses."""
-        cells = adaptive(rows)
-        found = [_everywhere(cells)] if cells else []
-        for setting in dict.fromkeys(cell.kind[0] for cell in cells):
-            found.append(_good_ones(setting, [cell for cell in cells if cell.kind[0] == setting]))
+    def sections(self, rows: Rows) -> Iterator[Section]:
+        """First the default, then how often all methods are good, then every kind of losses."""
+        cells = judged(rows)
+        if ours := _of_default(cells):
+            yield _everywhere(ours)
         for setting, group in by(rows, "setting").items():
-            found.append(_wins(setting, group))
-            found += [_ranking(setting, loss, some) for loss, some in by(group, "loss").items()]
-        return tuple(found)
+            yield _good_ones(setting, [cell for cell in cells if cell.kind[0] == setting])
+            for loss, some in by(group, "loss").items():
+                yield _ranking(setting, loss, some)
 
 
 def _who_can(setting: str, loss: str, pattern: str) -> Iterator[str]:
@@ -143,37 +127,28 @@ def _who_can(setting: str, loss: str, pattern: str) -> Iterator[str]:
             yield name
 
 
-def _is_ours(name: str) -> bool:
-    return any(name in field and field[name].is_ours for field in _FIELDS.values())
+def judged(rows: Rows) -> list[Contest]:
+    """Return the cells (setting, loss, pattern), each with its best adaptive rival.
 
-
-# ---- is the default good everywhere? -----------------------------------------------------------
-
-
-def adaptive(rows: Sequence[Row]) -> list[Contest]:
-    """Return the cells in which the default met an adaptive rival.
-
-    The yardstick in every cell (setting, loss, pattern) is the best adaptive rival: of the
-    published methods that are told neither the horizon nor anything about the delays, the one with
-    the least mean regret in that cell. No method is that good everywhere.
+    That is the yardstick: of the published methods that are told neither the horizon nor anything
+    about the delays, the one with the least mean regret in that cell. No method is that good
+    everywhere.
     """
-    some = [row for row in rows if row["setting"] != "experts"]
-    return contests(
-        [row for row in some if _FIELDS[row["setting"]][row["method"]].is_adaptive],
-        *("setting", "loss", "pattern"),
-        unit=lambda regrets, group: 1.0 if DEFAULT in regrets else None,
-        is_rival=lambda name: not _is_ours(name),
-        rounding=_ROUNDING,
-    )
+    found: list[Contest] = []
+    for setting, group in by(rows, "setting").items():
+        told_nothing = {each.name for each in _FIELDS[setting].values() if each.is_adaptive_rival}
+        kinds = ("setting", "loss", "pattern")
+        found += contests(group, *kinds, is_rival=told_nothing.__contains__, rounding=_ROUNDING)
+    return found
 
 
-def _by_good_share(cells: Sequence[Contest]) -> list[Standing]:
-    return standings(cells, key=lambda each: -each.good_share)
+def _of_default(cells: list[Contest]) -> list[Contest]:
+    return [cell for cell in cells if DEFAULT in cell.regrets]
 
 
 def _everywhere(cells: list[Contest]) -> Section:
     """Say where the default is good, and list the cells where most is lost."""
-    worst = sorted(cells, key=lambda cell: -cell.excess(DEFAULT))
+    worst = sorted(cells, key=lambda cell: -cell.excess(DEFAULT))[:_LISTED]
     good = sum(cell.is_good(DEFAULT) for cell in cells)
     reaches = "reaches" if good >= _WANTED * len(cells) else "does not reach"
     hidden = sum(cell.ratio(DEFAULT) is None for cell in cells)
@@ -189,11 +164,7 @@ def _everywhere(cells: list[Contest]) -> Section:
         table=Table(
             columns=("loss", "pattern", "default", "best adaptive rival", "its regret", "ratio"),
             rows=tuple(
-                (
-                    *(*cell.kind[1:], cell.regrets[DEFAULT], cell.rival, cell.best),
-                    cell.ratio(DEFAULT),
-                )
-                for cell in worst[:_LISTED]
+                (*c.kind[1:], c.regrets[DEFAULT], c.rival, c.best, c.ratio(DEFAULT)) for c in worst
             ),
             caption="The cells where most is lost, the worst first. Adaptive: told neither the "
             "horizon nor the delays. No ratio where a regret is not positive; regret is then good "
@@ -206,7 +177,7 @@ def _default_heat(cells: list[Contest]) -> Heat:
     """Draw regret over that of the best rival, with 1 in the middle of the colours."""
     ratios = {cell.kind[1:]: cell.ratio(DEFAULT) for cell in cells}
     known = [ratio for ratio in ratios.values() if ratio is not None]
-    end = min(max([2.0, *(max(ratio, 1.0 / ratio) for ratio in known)]), _DEEPEST)
+    end = min(max([2.0, *(max(ratio, 1.0 / ratio) for ratio in known)]), 10.0)
     losses, patterns = (tuple(dict.fromkeys(key[i] for key in ratios)) for i in (0, 1))
     return Heat(
         title="Regret of the default over that of the best adaptive rival",
@@ -220,69 +191,43 @@ def _default_heat(cells: list[Contest]) -> Heat:
 
 
 def _good_ones(setting: str, cells: list[Contest]) -> Section:
-    """Say how often every method that was told nothing is good."""
-    order = _by_good_share(cells)
+    """Say how often every method is good, and how often it has the least regret."""
+    order = standings(cells, key=lambda each: -each.good_share)
     first = [quoted(each.method) for each in order if each.good_share == order[0].good_share]
     return Section(
-        question=f"How often is every adaptive method within 10 % of the best rival ({setting})?",
+        question=f"How often is every method within 10 % of the best adaptive rival ({setting})?",
         figure=None,
         says=f"Most often: {listed(first)}, in {percent(order[0].good_share)} of the cells played.",
         table=Table(
             columns=(
-                *("method", "cells", "within 10 %", "share in %"),
+                *("method", "told in advance", "cells", "within 10 %", "share in %", "wins"),
                 *("cells with a ratio", "mean ratio", "worst ratio"),
             ),
-            rows=tuple(
-                (
-                    *(each.method, each.cells, each.good, round(100.0 * each.good_share, 1)),
-                    len(each.ratios),
-                    round(geometric_mean(each.ratios), 3) if each.ratios else None,
-                    round(max(each.ratios), 3) if each.ratios else None,
-                )
-                for each in order
-            ),
-            caption="Every method against the best adaptive rival of each cell, which is never one "
-            "of ours. Mean ratios are geometric, over the cells where both regrets are positive.",
+            rows=tuple((*_facts(setting, each), *_ratios(each)) for each in order),
+            caption="The rivals are never ours. A tie is a win for all, and not all methods play "
+            "all games. Mean ratios are geometric, over the cells where both regrets are positive.",
         ),
     )
 
 
-# ---- all methods -------------------------------------------------------------------------------
+def _facts(setting: str, each: Standing) -> tuple[Any, ...]:
+    told, share = _FIELDS[setting][each.method].told, round(100.0 * each.good_share, 1)
+    return each.method, told, each.cells, each.good, share, each.wins
 
 
-def _wins(setting: str, rows: Sequence[Row]) -> Section:
-    """Count games over all losses."""
-    cells = contests(rows, "loss", "pattern", unit=lambda *_: 1.0, rounding=_ROUNDING)
-    order = standings(cells, key=lambda each: -each.wins)
-    first = [quoted(each.method) for each in order if each.wins == order[0].wins]
-    return Section(
-        question=f"Who wins most often ({setting})?",
-        figure=Bars(
-            title=f"Games won, {setting}",
-            labels=tuple(each.method for each in order),
-            groups=(Series("wins", (), tuple(float(each.wins) for each in order)),),
-            y_label="games",
-            by_label=True,
-        ),
-        says=f"Most wins: {listed(first)} with {order[0].wins}. A tie is a win for all, and not "
-        "all methods play all games.",
-        table=Table(
-            columns=("method", "told in advance", "games", "wins"),
-            rows=tuple(
-                (each.method, _FIELDS[setting][each.method].told, each.cells, each.wins)
-                for each in order
-            ),
-        ),
-    )
+def _ratios(each: Standing) -> tuple[Any, ...]:
+    if not each.ratios:
+        return 0, None, None
+    return len(each.ratios), *(round(f(each.ratios), 3) for f in (geometric_mean, max))
 
 
-def _ranking(setting: str, loss: str, rows: Sequence[Row]) -> Section:
+def _ranking(setting: str, loss: str, rows: Rows) -> Section:
     """Compare mean regrets with one loss: as multiples of the least one, where that is positive.
 
     Where losses change, a learner can do better than every fixed action. Then there is no ratio to
     the best, and regrets are shown on the scale of the bounds.
     """
-    cells = contests(rows, "pattern", unit=lambda *_: 1.0, rounding=_ROUNDING)
+    cells = contests(rows, "pattern", rounding=_ROUNDING)
     is_scaled = any(cell.best <= 0.0 for cell in cells)
     scales = {(pattern,): mean(group, "scale") for pattern, group in by(rows, "pattern").items()}
     cells = [
@@ -290,24 +235,19 @@ def _ranking(setting: str, loss: str, rows: Sequence[Row]) -> Section:
     ]
     unit = "G D sqrt(T + d_tot)" if is_scaled else "the least regret"
     order = standings(cells, key=lambda each: _mean(each.shares))
-    figure = heat(
-        cells, [each.method for each in order], 0, f"Regret over {unit}, {loss}", f"times {unit}"
-    )
-    says = winners((cell.kind[0], cell.regrets) for cell in cells)
+    title = f"Regret over {unit}, {loss}"
+    figure = heat(shares_by(cells, 0), [each.method for each in order], title, f"times {unit}")
+    says = winners({cell.kind[0]: cell.regrets for cell in cells})
     if is_scaled:
         says += " Negative regret is possible here: the losses change, and a learner can follow."
     return Section(
-        question=f"Who loses least with losses of the kind '{loss}' ({setting})?",
+        question=f"Which method loses least with losses of the kind '{loss}' ({setting})?",
         figure=replace(figure, log=not is_scaled),
         says=says,
         table=Table(
-            columns=("method", "told in advance", "games", "wins", "mean", "best", "worst"),
+            columns=("method", "games", "wins", "mean", "best", "worst"),
             rows=tuple(
-                (
-                    *(each.method, _FIELDS[setting][each.method].told, each.cells, each.wins),
-                    *(round(x, 3) for x in (_mean(each.shares), min(each.shares))),
-                    round(max(each.shares), 3),
-                )
+                (*each[:2], each.wins, *(round(f(each.shares), 3) for f in (_mean, min, max)))
                 for each in order
             ),
             caption=f"Regrets over {unit}; means are geometric where all are positive.",

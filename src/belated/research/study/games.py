@@ -1,4 +1,4 @@
-"""Losses and delays by name, so that a cell can be plain text."""
+"""Losses, delays and the paper's algorithm by name, so that a cell can be plain text."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import math
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 
+from belated import rates
+from belated.bases import OMD, PFTRL
 from belated.domains import Ball, Domain, Simplex
-from belated.reductions import LearnerSpec
+from belated.problem import Problem
+from belated.reductions import FirstOrder, LearnerSpec, OnePoint, Reduction, Skip, TwoPoint
 from belated.research import delays, losses
 from belated.research.game import Game, Run, play
 from belated.research.game.one import Record
@@ -127,3 +130,44 @@ def measure(
 def experts(dim: int) -> Domain:
     """Return the set of prediction with expert advice."""
     return Simplex(dim)
+
+
+# ---- the paper's algorithm, part by part --------------------------------------------------------
+
+Answer = Literal["gradient", "value", "two-values"]
+
+
+def paper_learner(
+    problem: Problem,
+    answer: Answer = "gradient",
+    *,
+    base: type[PFTRL] | type[OMD] = PFTRL,
+    rate: Callable[[float], rates.Rate] = rates.DelayAdaptive,
+    skip: bool = False,
+) -> Reduction | Skip:
+    """Return the paper's algorithm for a problem, part by part.
+
+    ``Problem.learner`` returns whatever is good by default; this stays what the theorems are about.
+    ``rate`` is for convex losses, those that bend have a rate of their own.
+
+    >>> from belated import Ball
+    >>> paper_learner(Problem(Ball(2), lipschitz=1.0))
+    FirstOrder(base=PFTRL(domain=Ball(dim=2), rate=rates.DelayAdaptive(lipschitz=1.0)))
+    """
+    steps = (
+        rates.StronglyConvex(problem.curvature, problem.lipschitz)
+        if problem.curvature
+        else rate(problem.lipschitz)
+    )
+    inner = _reduced(answer, base(problem.domain, steps), problem)
+    return Skip(inner) if skip else inner
+
+
+def _reduced(answer: Answer, base: PFTRL | OMD, problem: Problem) -> Reduction:
+    """Put a base learner into the reduction for such answers."""
+    if answer == "gradient":
+        return FirstOrder(base)
+    if answer == "two-values":
+        return TwoPoint(base)
+    assert problem.magnitude is not None  # all losses of the studies know their largest value
+    return OnePoint(base, problem.magnitude)

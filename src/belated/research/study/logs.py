@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,22 +15,21 @@ import numpy as np
 from belated.errors import StudyError
 from belated.logs import read
 from belated.report import Bars, Section, Table
+from belated.report.plain import counted
 from belated.research.game import Game
 from belated.research.study.contestants import (
     CONVEX,
     DEFAULT,
-    GRADIENT,
-    OURS,
-    OURS_OMD,
     SKIPPING,
     STRONGLY_CONVEX,
-    TIGHT,
     WITH_SKIP,
+    Contestant,
     Field,
 )
 from belated.research.study.games import LOSSES, ball, measure
-from belated.research.study.plan import Cell, Numbers, Row, Study
-from belated.research.study.tables import bars, by, counted, least, mean, means, quoted, short
+from belated.research.study.plan import Cell, Numbers, Study, crossed
+from belated.research.study.sections import bars
+from belated.research.study.tables import Rows, by, least, mean, means, quoted, short
 from belated.timeline import Timeline
 
 _DIM = 5
@@ -39,16 +38,11 @@ _FIELDS: dict[str, Field] = {
     "strongly convex": STRONGLY_CONVEX,
 }
 _LOSSES = {"convex": "linear, noisy", "strongly convex": "quadratic, noisy"}
-_COPIES = ("BOLD", "Weinberger-Ordentlich")
-"""Methods that keep a learner per open ticket: left out where there are too many."""
+_LONGEST = 500_000
+"""Rounds that are played at most: the first ones of the log."""
 _MOST_COPIES = 10_000
-_QUICK = {
-    "convex": (
-        *(DEFAULT, OURS, TIGHT, GRADIENT, OURS_OMD, SKIPPING, "Zinkevich", "AdaptiveRevision"),
-        *("Quanrud-Khashabi", "Quanrud-Khashabi, doubling", "ODFTRL", "Delayed dual averaging"),
-    ),
-    "strongly convex": (DEFAULT, OURS, OURS_OMD, "DOGD-SC", "Qiu-Esposito-Zhang"),
-}
+"""Methods that keep a learner per open ticket are left out where there are more of them."""
+_SHOWN = ("regret", "bound", "skipped")
 
 
 @dataclass(frozen=True)
@@ -65,8 +59,6 @@ class Logs(Study):
         "On the delays of this log, which method would have lost least? The delays are those of "
         "the log, the losses are generated, so this is about lateness and not about the subject."
     )
-    longest = 20_000, 500_000
-    """Rounds that are played at most, quick and full: the first ones of the log."""
 
     @cached_property
     def timeline(self) -> Timeline:
@@ -79,18 +71,14 @@ class Logs(Study):
         columns = ["--predicted", self.predicted, "--observed", self.observed]
         return shlex.join(["--log", str(self.path), *columns])
 
-    def cells(self, quick: bool) -> Iterator[Cell]:
+    def cells(self) -> Iterator[Cell]:
         """Every method with every seed; the digest stands for the log, wherever it lies."""
-        log = shortened(self.timeline, self.longest[0 if quick else 1])
+        log = shortened(self.timeline, _LONGEST)
         content = hashlib.sha256(log.events.tobytes() + log.observed.tobytes()).hexdigest()[:16]
         for setting, field in _FIELDS.items():
-            for method in _QUICK[setting] if quick else field:
-                if not _can_play(field[method].in_order, method, log):
-                    continue
-                for seed in range(3 if quick else 5):
-                    yield Cell.of(
-                        setting=setting, method=method, rounds=log.rounds, log=content, seed=seed
-                    )
+            able = [each.name for each in field.values() if _can_play(each, log)]
+            facts: dict[str, Any] = {"rounds": log.rounds, "log": content}
+            yield from crossed(setting=setting, method=able, **facts, seed=range(5))
 
     def run(self, cell: Cell) -> dict[str, Any]:
         """Play one game."""
@@ -105,12 +93,12 @@ class Logs(Study):
             "best_skipped": timeline.skip_tradeoff().skipped,
         }
 
-    def numbers(self, rows: Sequence[Row]) -> Numbers:
+    def numbers(self, rows: Rows) -> Numbers:
         """Who loses least, and how the default stands."""
         numbers = []
         for setting, group in by(rows, "setting").items():
             regrets = means(group, "method")
-            best = least(regrets, regrets.get)
+            best = least(regrets)
             if best and DEFAULT in regrets and regrets[best] > 0.0:
                 ratio = f"{short(regrets[DEFAULT] / regrets[best])} times"
                 numbers.append((ratio, f"the least regret: our default, {setting}"))
@@ -118,30 +106,28 @@ class Logs(Study):
         numbers.append((f"{late['max_backlog']:,}", f"answers open at most, of {late['rounds']:,}"))
         return tuple(numbers)
 
-    def sections(self, rows: Sequence[Row]) -> tuple[Section, ...]:
+    def sections(self, rows: Rows) -> tuple[Section, ...]:
         """One ranking per setting."""
         return tuple(_section(setting, group) for setting, group in by(rows, "setting").items())
 
 
-def _can_play(in_order: bool, method: str, timeline: Timeline) -> bool:
+def _can_play(method: Contestant, timeline: Timeline) -> bool:
     """Tell whether a method takes such answers, with memory in bounds."""
-    if in_order and not (timeline.rank[1:] > timeline.rank[:-1]).all():
+    if method.in_order and not (timeline.rank[1:] > timeline.rank[:-1]).all():
         return False
-    copies = timeline.max_delay if method == "Weinberger-Ordentlich" else timeline.max_backlog
-    return method not in _COPIES or copies < _MOST_COPIES
+    kept = {"BOLD": timeline.max_backlog, "Weinberger-Ordentlich": timeline.max_delay}
+    return kept.get(method.name, 0) < _MOST_COPIES
 
 
-def _section(setting: str, rows: Sequence[Row]) -> Section:
-    groups = by(rows, "method")
-    regrets = means(rows, "method")
-    order = sorted(regrets, key=lambda name: regrets[name])
-    log = rows[0]
+def _section(setting: str, rows: Rows) -> Section:
+    groups = sorted(by(rows, "method").items(), key=lambda group: mean(group[1], "regret") or 0.0)
+    order, log = tuple(name for name, _ in groups), rows[0]
     return Section(
-        question=f"Who loses least on this log ({setting})?",
+        question=f"Which loses least on this log ({setting})?",
         figure=Bars(
             title=f"Regret on this log, {setting}",
-            labels=tuple(order),
-            groups=(bars("regret", [groups[name] for name in order], "regret"),),
+            labels=order,
+            groups=(bars("regret", [group for _, group in groups], "regret"),),
             y_label="regret",
             by_label=True,
         ),
@@ -151,17 +137,11 @@ def _section(setting: str, rows: Sequence[Row]) -> Section:
         table=Table(
             columns=("method", "told in advance", "regret", "bound", "given up on"),
             rows=tuple(
-                (
-                    name,
-                    _FIELDS[setting][name].told,
-                    regrets[name],
-                    mean(groups[name], "bound"),
-                    mean(groups[name], "skipped"),
-                )
-                for name in order
+                (name, _FIELDS[setting][name].told, *(mean(group, y) for y in _SHOWN))
+                for name, group in groups
             ),
             caption="Means over seeds; the least and the largest seed are the whiskers above. The "
-            f"best choice would give up on {counted(rows[0]['best_skipped'], 'round')}.",
+            f"best choice would give up on {counted(log['best_skipped'], 'round')}.",
         ),
     )
 

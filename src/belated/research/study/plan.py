@@ -6,10 +6,11 @@ import hashlib
 import json
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 if TYPE_CHECKING:
@@ -67,6 +68,11 @@ def crossed(**axes: Any) -> Iterator[Cell]:
         yield Cell.of(**dict(zip(axes, each, strict=True)))
 
 
+def axes(**values: Any) -> Mapping[str, Any]:
+    """Return the axes of a study by name."""
+    return MappingProxyType(values)
+
+
 def digest(data: Any) -> str:
     """Return 16 hexadecimal digits that depend on the JSON form of some plain data only."""
     text = json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False)
@@ -99,9 +105,12 @@ class Study(ABC):
     revision: ClassVar[int] = 1
     """To be raised when rows of the same cells would no longer mean the same."""
 
-    @abstractmethod
-    def cells(self, quick: bool) -> Iterator[Cell]:
-        """List what is to be run; ``quick`` is a small version that still shows the point."""
+    grid: ClassVar[Mapping[str, Any]] = axes()
+    """The axes of the cells; a number or a text alone is a parameter of all of them."""
+
+    def cells(self) -> Iterator[Cell]:
+        """List what is to be run."""
+        return crossed(**self.grid)
 
     @abstractmethod
     def run(self, cell: Cell) -> dict[str, Any]:
@@ -116,13 +125,21 @@ class Study(ABC):
         """Answer the question by the finished rows; the sections are the evidence."""
 
     @abstractmethod
-    def sections(self, rows: Sequence[Row]) -> tuple[Section, ...]:
+    def sections(self, rows: Sequence[Row]) -> Iterable[Section]:
         """Say what the finished rows show; they come in the order of the plan."""
 
     @property
     def options(self) -> str:
         """Arguments, besides the name, that make this study from the command line."""
         return ""
+
+
+def _shortened(cell: Cell) -> Cell:
+    """Return a cell with a tenth of the rounds, or 1,000 of them."""
+    values: dict[str, Any] = cell.to_dict()
+    if rounds := values.get("rounds"):
+        values["rounds"] = max(rounds // 10, min(rounds, 1_000))
+    return Cell.of(**values)
 
 
 @dataclass(frozen=True)
@@ -134,8 +151,13 @@ class Plan:
 
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
-        """All cells, each once."""
-        return tuple(dict.fromkeys(self.study.cells(self.quick)))
+        """All cells, each once; the quick version has two seeds and a tenth of the rounds."""
+        cells = self.study.cells()
+        if self.quick:
+            cells = (
+                _shortened(each) for each in cells if each.to_dict().get("seed") in (None, 0, 1)
+            )
+        return tuple(dict.fromkeys(cells))
 
     @cached_property
     def digest(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -15,11 +15,7 @@ from belated.engine import Outcome
 from belated.errors import StudyError
 from belated.research.study.plan import Cell, Plan
 
-
-def _header(plan: Plan) -> dict[str, str]:
-    """Return the first line of a file: what the rows in it belong to."""
-    facts = (plan.study.name, __version__, plan.digest, plan.mode)
-    return dict(zip(("study", "version", "plan", "mode"), facts, strict=True))
+_CAME = {"results", "failure"}
 
 
 class RowsFile:
@@ -35,12 +31,9 @@ class RowsFile:
 
     def add(self, cell: Cell, outcome: Outcome) -> None:
         """Append one line and wait until it is on disk."""
-        line: dict[str, Any] = {"key": cell.key, "cell": cell.to_dict()}
-        if outcome.results is None:
-            line["failure"] = outcome.failure
-        else:
-            line["results"] = dict(outcome.results)
-        _write(self._file, line)
+        failed = outcome.results is None
+        came = {"failure": outcome.failure} if failed else {"results": outcome.results}
+        _write(self._file, {"key": cell.key, "cell": cell.to_dict(), **came})
         self.outcomes[cell.key] = outcome
 
     def missing(self, plan: Plan, *, retry: bool = False) -> list[Cell]:
@@ -66,7 +59,8 @@ def open_rows(path: Path, plan: Plan, *, fresh: bool = False) -> Iterator[RowsFi
         _lock(file, path)
         if fresh:
             file.truncate(0)
-        header = _header(plan)
+        header = {"study": plan.study.name, "version": __version__}
+        header |= {"plan": plan.digest, "mode": plan.mode}
         outcomes = _read(file, path, header)
         if outcomes is None:
             file.truncate(0)
@@ -93,30 +87,25 @@ def _read(file: IO[bytes], path: Path, header: dict[str, str]) -> dict[str, Outc
     file.truncate(whole)
     lines = content[:whole].splitlines()
     _check_header(_parsed(lines[0], path, 1), path, header)
-    outcomes = {}
-    for number, line in enumerate(lines[1:], start=2):
-        data = _parsed(line, path, number, {"key"})
-        outcomes[data["key"]] = Outcome(data.get("results"), data.get("failure", ""))
-    return outcomes
+    rows = [_parsed(line, path, number) for number, line in enumerate(lines[1:], start=2)]
+    return {row["key"]: Outcome(row.get("results"), row.get("failure", "")) for row in rows}
 
 
-def _parsed(line: bytes, path: Path, number: int, needs: Set[str] = frozenset()) -> dict[str, Any]:
-    """Return what is in a line, which has a result or a failure where it needs a key."""
+def _parsed(line: bytes, path: Path, number: int) -> dict[str, Any]:
+    """Return what is in a line: behind the header a key, and a result or a failure."""
     try:
         data = json.loads(line)
     except ValueError:
         data = None
-    is_row = isinstance(data, dict) and needs <= data.keys()
-    if not is_row or (needs and not {"results", "failure"} & data.keys()):
-        raise StudyError(
-            f"study: line {number} of {path} is damaged; delete the line to redo its cell, or "
-            "start over with --fresh"
-        )
-    row: dict[str, Any] = data
-    return row
+    if isinstance(data, dict) and (number == 1 or ("key" in data and _CAME & data.keys())):
+        return data
+    raise StudyError(
+        f"study: line {number} of {path} is damaged; delete the line to redo its cell, or start "
+        "over with --fresh"
+    )
 
 
-def _check_header(found: dict[str, Any], path: Path, wanted: dict[str, str]) -> None:
+def _check_header(found: Any, path: Path, wanted: dict[str, str]) -> None:
     """Refuse rows that do not belong to this plan, and name the first difference."""
     for name, value in wanted.items():
         if found.get(name) != value:

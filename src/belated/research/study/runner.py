@@ -105,13 +105,11 @@ def _failures(failures: Sequence[tuple[Cell, str]]) -> tuple[Section, ...]:
 def _facts(results: Results) -> dict[str, str]:
     plan = results.plan
     seeds = sorted({row["seed"] for row in results.rows if "seed" in row})
-    # A row of all seeds says how many there were.
-    counts = sorted({row["seeds"] for row in results.rows if "seeds" in row})
     return {
         "version": f"belated {__version__}",
         "plan": f"{plan.mode}, {plan.digest}",
         "cells": f"{len(results.rows)} finished, {len(results.failures)} failed",
-        "seeds": ", ".join([*map(str, seeds), *(f"{n} in a row" for n in counts)]) or "none",
+        "seeds": ", ".join(map(str, seeds)) or "none",
     }
 
 

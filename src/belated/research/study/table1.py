@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from belated.report import Section, Table
+from belated.report.plain import listed
 from belated.research import delays
 from belated.research.game import Game
 from belated.research.study.contest import Contest, contests
 from belated.research.study.contestants import GOLD_R, OURS, STRONGLY_CONVEX_VALUES, VALUES, Field
-from belated.research.study.fits import geometric_mean
 from belated.research.study.games import LOSSES, PLAIN, ball, game_of, measure
-from belated.research.study.layout import growth_section
-from belated.research.study.plan import Cell, Numbers, Row, Study, crossed
-from belated.research.study.tables import Rows, by, growth, listed, mean_of, short, where
+from belated.research.study.plan import Cell, Numbers, Study, crossed
+from belated.research.study.sections import growth_sections
+from belated.research.study.tables import Rows, by, geometric_mean, growth, short, where
 from belated.timeline import Timeline
 
 _FIELDS: dict[str, Field] = {"convex": VALUES, "strongly convex": STRONGLY_CONVEX_VALUES}
@@ -62,24 +62,22 @@ class Table1(Study):
         "and with quadratic losses; who loses least, with three kinds of losses in up to 16."
     )
 
-    def cells(self, quick: bool) -> Iterator[Cell]:
+    def cells(self) -> Iterator[Cell]:
         """Horizons for every pattern, constant delays at one horizon, and losses by dimension."""
-        horizons = [10**3, 10**4, 10**5] if quick else [round(10 ** (n / 2)) for n in range(6, 13)]
-        fixed = 20_000 if quick else 100_000
-        waits = (10, 100, 1000) if quick else (10, 30, 100, 300, 1000, 3000, 10_000)
-        seeds = 3 if quick else 5
+        seeds = range(5)
         for setting, field in _FIELDS.items():
+            horizons = [round(10 ** (n / 2)) for n in range(6, 13)]
             games = [(pattern, rounds, 0) for pattern in _PATTERNS for rounds in horizons]
-            games += [("constant", fixed, wait) for wait in waits]
+            waits = (10, 30, 100, 300, 1000, 3000, 10_000)
+            games += [("constant", 100_000, wait) for wait in waits]
             for pattern, rounds, wait in games:
-                late = {"pattern": pattern, "rounds": rounds, "wait": wait, "seed": range(seeds)}
+                late = {"pattern": pattern, "rounds": rounds, "wait": wait, "seed": seeds}
                 plain: dict[str, Any] = {"loss": PLAIN[setting], "dim": _DIM, **late}
                 yield from crossed(setting=setting, **plain, method=field)
-        broad = {"dim": _DIMS, "pattern": _PATTERNS, "seed": range(seeds)}
-        end = 10_000 if quick else 100_000  # one of the horizons
+        broad = {"dim": _DIMS, "pattern": _PATTERNS, "seed": seeds}
         for loss, setting in _LOSSES.items():
-            fixed_parts: dict[str, Any] = {"rounds": end, "wait": 0, "method": _FIELDS[setting]}
-            yield from crossed(setting=setting, loss=loss, **broad, **fixed_parts)
+            fixed: dict[str, Any] = {"rounds": 100_000, "wait": 0, "method": _FIELDS[setting]}
+            yield from crossed(setting=setting, loss=loss, **broad, **fixed)
 
     def run(self, cell: Cell) -> dict[str, Any]:
         """Play one game; ``promise`` is the order of the method's bound on its delays."""
@@ -88,10 +86,10 @@ class Table1(Study):
         run, row = measure(_FIELDS[setting][method].make(game, ball(cell["dim"])), game, seed)
         return {**row, "promise": _promise(setting, method, run.timeline)}
 
-    def numbers(self, rows: Sequence[Row]) -> Numbers:
+    def numbers(self, rows: Rows) -> Numbers:
         """How often ours loses least, and whether regret grows as promised."""
         fits, cells = list(_promises_kept(rows)), _duels(rows)
-        kept, won = sum(fits), sum(cell.regrets[OURS] <= cell.best for cell in cells)
+        kept, won = sum(fits), sum(cell.wins(OURS) for cell in cells)
         ratios = [ratio for cell in cells if (ratio := cell.ratio(OURS)) is not None]
         return (
             (f"{kept} of {len(fits)}", "ranges in which regret grows as promised, or less"),
@@ -99,26 +97,22 @@ class Table1(Study):
             (f"{short(geometric_mean(ratios))} times", "the regret of the best rival, in the mean"),
         )
 
-    def sections(self, rows: Sequence[Row]) -> tuple[Section, ...]:
-        """Who loses least, then horizons and total delay for each setting."""
-        found = [_who_wins(_duels(rows))]
+    def sections(self, rows: Rows) -> Iterator[Section]:
+        """Which method loses least, then horizons and total delay for each setting."""
+        yield _least(_duels(rows))
         for setting, group in by(rows, "setting").items():
+            split, field = ("setting", "pattern"), _FIELDS[setting]
             plain = where(group, loss=PLAIN[setting], dim=_DIM)
-            for pattern, some in by(where(plain, wait=0), "pattern").items():
-                found.append(_growth(setting, pattern, some, ("rounds", "rounds T", "T")))
-            if waits := [row for row in plain if row["wait"]]:
-                late = ("total_delay", "total delay", "d_tot")
-                found.append(_growth(setting, "constant delays at one horizon", waits, late))
-        return tuple(found)
+            games = {("rounds", "rounds T"): where(plain, wait=0)}
+            games["total_delay", "total delay"] = [row for row in plain if row["wait"]]
+            for x, some in games.items():
+                yield from growth_sections(some, split, x, field=field, promise="promise")
 
 
 def _game(loss: str, dim: int, pattern: str, rounds: int, wait: int, seed: int) -> Game:
     if wait:
         return Game(LOSSES[loss](dim, seed), delays.constant(rounds, wait), f"{loss}, wait {wait}")
     return game_of(loss, pattern, dim, rounds, seed)
-
-
-# ---- who loses least ---------------------------------------------------------------------------
 
 
 def _duels(rows: Rows) -> list[Contest]:
@@ -132,37 +126,19 @@ def _duels(rows: Rows) -> list[Contest]:
     )
 
 
-def _who_wins(cells: Sequence[Contest]) -> Section:
-    """Say who loses least with which losses, in which dimensions."""
+def _least(cells: list[Contest]) -> Section:
+    """Say which method loses least with which losses, in which dimensions."""
     cells = sorted(cells, key=lambda cell: (list(_LOSSES).index(cell.kind[0]), cell.kind[1]))
-    wins = {
-        loss: [cell.regrets[OURS] <= cell.best for cell in cells if cell.kind[0] == loss]
-        for loss in _LOSSES
-    }
+    wins = {loss: [c.wins(OURS) for c in cells if c.kind[0] == loss] for loss in _LOSSES}
     says = listed([f"{sum(won)} of {len(won)} with {loss} losses" for loss, won in wins.items()])
+    columns = ("losses", "dimension", "delays", "ours", "best rival", "its regret", "ours / its")
+    body = ((*c.kind, c.regrets[OURS], c.rival, c.best, c.ratio(OURS)) for c in cells)
     return Section(
-        question="Who loses least, with which losses and in how many dimensions?",
+        question="Which method loses least, with which losses and in how many dimensions?",
         figure=None,
         says=f"Ours had the least regret in {says}.",
-        table=Table(
-            columns=(
-                *("losses", "dimension", "delays", "ours", "best rival", "told in advance"),
-                *("its regret", "ours / its"),
-            ),
-            rows=tuple(
-                (
-                    *(*cell.kind, cell.regrets[OURS], cell.rival),
-                    _FIELDS[_LOSSES[cell.kind[0]]][cell.rival].told,
-                    *(cell.best, cell.ratio(OURS)),
-                )
-                for cell in cells
-            ),
-            caption="Regrets are means over seeds at one horizon. Ours is told nothing.",
-        ),
+        table=Table(columns, tuple(body), "Means over seeds at one horizon. Ours is told nothing."),
     )
-
-
-# ---- growth ------------------------------------------------------------------------------------
 
 
 def _promises_kept(rows: Rows) -> Iterator[bool]:
@@ -175,23 +151,3 @@ def _promises_kept(rows: Rows) -> Iterator[bool]:
             ours, promised = growth(played, x, "regret"), growth(played, x, "promise")
             if ours is not None and promised is not None:
                 yield ours.low <= promised.slope
-
-
-def _growth(setting: str, pattern: str, rows: Rows, x: tuple[str, str, str]) -> Section:
-    """Show how regret grows, beside the exponents that the bounds promise."""
-    name, label, symbol = x
-    end = max(row[name] for row in rows)
-
-    def promised(group: Rows) -> float | None:
-        fit = growth(group, name, "promise")
-        return None if fit is None else round(fit.slope, 3)
-
-    return growth_section(
-        f"How does regret grow with {label} ({setting}, {pattern})?",
-        f"Regret over {label}, {setting}, {pattern}",
-        rows,
-        x,
-        _FIELDS[setting],
-        {"promised": promised, f"regret at the largest {symbol}": mean_of("regret", **{name: end})},
-        "The promised exponent is that of the bound on the same delays, where there is one.",
-    )

@@ -1,17 +1,20 @@
-"""From rows to what a page shows: groups, means over seeds, series with bands, plain words."""
+"""From rows to numbers: groups, means over seeds, exponents of growth with intervals, words."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from belated.report import Series, Table
-from belated.research.study.fits import Exponent, exponent
+import numpy as np
+
+from belated.arrays import Floats
+from belated.report import Table
 from belated.research.study.plan import Row
 
 Rows = Sequence[Row]
 
-BAND = "Lines are means over seeds, bands reach from the least to the largest."
+_RESAMPLES, _SEED, _LEVEL = 2000, 20260, 0.95
 
 
 def where(rows: Rows, **wanted: Any) -> list[Row]:
@@ -53,55 +56,37 @@ def means(rows: Rows, name: str, column: str = "regret") -> dict[str, float]:
     return {each: value for each, value in found.items() if value is not None}
 
 
-Column = Callable[[Rows], str | float | None]
-"""From the rows of one group to what stands in its cell."""
-
-
-def mean_of(name: str, **wanted: Any) -> Column:
-    """Return the column with the mean of those rows of a group that have these values."""
-    return lambda rows: mean(where(rows, **wanted), name)
-
-
-def means_table(rows: Rows, name: str, columns: Mapping[str, Column], caption: str) -> Table:
-    """List the groups by one value of the rows, with these columns."""
+def means_table(rows: Rows, name: str, columns: Mapping[str, str], caption: str) -> Table:
+    """List the means of these columns by one value of the rows."""
     body = (
-        (each, *(cell(some) for cell in columns.values())) for each, some in by(rows, name).items()
+        (each, *(mean(some, c) for c in columns.values())) for each, some in by(rows, name).items()
     )
     return Table((name, *columns), tuple(body), caption)
 
 
-def line(name: str, rows: Rows, x: str, y: str, *, dashed: bool = False) -> Series:
-    """Return the mean of ``y`` for every ``x``, with a band from the least to the largest seed."""
-    groups = sorted((at, numbers(group, y)) for at, group in by(rows, x).items())
-    points = [(float(at), values) for at, values in groups if values]
-    return Series(
-        name=name,
-        x=tuple(at for at, _ in points),
-        y=tuple(sum(values) / len(values) for _, values in points),
-        low=None if dashed else tuple(min(values) for _, values in points),
-        high=None if dashed else tuple(max(values) for _, values in points),
-        dashed=dashed,
-    )
+def least(values: Mapping[str, float]) -> str | None:
+    """Return the name of the least value, if there is one."""
+    return min(values, key=lambda name: (values[name], name), default=None)
 
 
-def lines(rows: Rows, name: str, x: str, y: str) -> tuple[Series, ...]:
-    """Return one line per value of the column ``name``."""
-    return tuple(line(str(each), group, x, y) for each, group in by(rows, name).items())
+# ---- growth --------------------------------------------------------------------------------------
 
 
-def bars(name: str, groups: Iterable[Rows], column: str) -> Series:
-    """Return the mean of a column for every group, with whiskers over the seeds.
+@dataclass(frozen=True)
+class Exponent:
+    """The slope of ln y over ln x, with an interval that holds 95% of the resampled slopes."""
 
-    A group without any number has no bar.
-    """
-    values = [numbers(group, column) for group in groups]
-    return Series(
-        name=name,
-        x=(),
-        y=tuple(sum(each) / len(each) if each else None for each in values),
-        low=tuple(min(each, default=None) for each in values),
-        high=tuple(max(each, default=None) for each in values),
-    )
+    slope: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        """Return it with two decimals.
+
+        >>> print(Exponent(0.5, 0.45, 0.6))
+        0.50 (0.45 to 0.60)
+        """
+        return f"{self.slope:.2f} ({self.low:.2f} to {self.high:.2f})"
 
 
 def growth(rows: Rows, x: str, y: str) -> Exponent | None:
@@ -110,14 +95,57 @@ def growth(rows: Rows, x: str, y: str) -> Exponent | None:
     return exponent([at for at, _ in groups], [values for _, values in groups])
 
 
-def least(names: Iterable[str], value: Callable[[str], float | None]) -> str | None:
-    """Return the name with the least value, where any is known."""
-    known = [(found, name) for name in names if (found := value(name)) is not None]
-    return min(known)[1] if known else None
+def exponent(x: Sequence[float], samples: Sequence[Sequence[float]]) -> Exponent | None:
+    """Fit mean(y) = c x^slope; ``samples`` holds the y of all seeds for every x.
+
+    The interval comes from drawing, for every x, as many seeds with replacement as there are, and
+    fitting again. Points whose mean is not positive have no logarithm and are left out; None where
+    fewer than two different x remain.
+
+    >>> exponent([1, 10, 100], [[2.0], [20.0], [200.0]])
+    Exponent(slope=1.0, low=1.0, high=1.0)
+    """
+    points = [
+        (np.log(float(at)), np.asarray(ys, dtype=np.float64))
+        for at, ys in zip(x, samples, strict=True)
+        if at > 0 and len(ys) and float(np.mean(ys)) > 0.0
+    ]
+    if len({at for at, _ in points}) < 2:
+        return None
+    places = np.array([at for at, _ in points])
+    slope = _slope(places, np.array([[ys.mean() for _, ys in points]]))[0]
+    rng = np.random.default_rng(_SEED)
+    drawn = [ys[rng.integers(0, ys.size, (_RESAMPLES, ys.size))].mean(axis=1) for _, ys in points]
+    slopes = _slope(places, np.stack(drawn, axis=1))
+    slopes = slopes[np.isfinite(slopes)]
+    tail = (1.0 - _LEVEL) / 2.0
+    low, high = np.quantile(slopes, [tail, 1.0 - tail]) if slopes.size else (slope, slope)
+    return Exponent(*(round(float(value), 12) for value in (slope, low, high)))
+
+
+def _slope(places: Floats, values: Floats) -> Floats:
+    """Return the slope of least squares for every row; NaN where a mean is not positive."""
+    centred = places - places.mean()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(np.where(values > 0.0, values, np.nan))
+    return np.asarray((logs * centred).sum(axis=1) / (centred * centred).sum())
+
+
+def geometric_mean(values: Sequence[float]) -> float:
+    """Return the mean that fits ratios; 0 where one of them is not positive.
+
+    >>> round(geometric_mean([1.0, 4.0]), 12)
+    2.0
+    """
+    array = np.asarray(values, dtype=np.float64)
+    return float(np.exp(np.log(array).mean())) if (array > 0.0).all() else 0.0
+
+
+# ---- words ---------------------------------------------------------------------------------------
 
 
 def short(value: float | None) -> str:
-    """Write a number with three digits that count.
+    """Write a number with three significant digits.
 
     >>> short(1234.5), short(0.012345), short(None)
     ('1,230', '0.0123', 'unknown')
@@ -142,28 +170,8 @@ def quoted(name: str | None) -> str:
     """Put a name into quotes that would be torn apart among others.
 
     >>> quoted("BOLD"), quoted("Ours, tight"), quoted(None)
-    ('BOLD', "'Ours, tight'", 'nobody')
+    ('BOLD', "'Ours, tight'", 'none')
     """
     if name is None:
-        return "nobody"
+        return "none"
     return f"'{name}'" if "," in name else name
-
-
-def listed(words: Sequence[str]) -> str:
-    """Join words as a sentence does.
-
-    >>> listed(["a", "b", "c"])
-    'a, b and c'
-    """
-    if len(words) < 2:
-        return "".join(words)
-    return f"{', '.join(words[:-1])} and {words[-1]}"
-
-
-def counted(count: int, one: str, several: str | None = None) -> str:
-    """Write a count with its noun.
-
-    >>> counted(1, "cell"), counted(0, "cell")
-    ('1 cell', '0 cells')
-    """
-    return f"{count} {one if count == 1 else several or one + 's'}"

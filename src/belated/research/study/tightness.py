@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from belated import rates
 from belated.bases import OMD
-from belated.report import Heat, Section, Table
+from belated.report import Heat, Section
 from belated.research import losses
 from belated.research.game import Game
-from belated.research.study.games import CURVATURE, DELAYS, ball, measure
-from belated.research.study.paper import paper_learner
-from belated.research.study.plan import Cell, Numbers, Row, Study, crossed
-from belated.research.study.tables import by, mean, quoted, short
+from belated.research.study.games import CURVATURE, DELAYS, ball, measure, paper_learner
+from belated.research.study.plan import Cell, Numbers, Study, crossed
+from belated.research.study.tables import Rows, by, mean, means_table, quoted, short
 from belated.timeline import Timeline
 
 _DIM = 3
@@ -43,7 +42,6 @@ RESULTS: dict[str, Result] = {
 """The corollaries by name, with the arguments of ``paper_learner``."""
 
 _PATTERNS = ("none", "constant", "constant, long", "pareto", "heavy tails", "first_rounds")
-_QUICK_PATTERNS = ("none", "constant", "heavy tails", "first_rounds")
 _KINDS = ("rounds", "pattern", "against")
 """What games of one result differ in, besides their seeds."""
 _ADVERSARIES = {False: ("blocks", "random", "adversary"), True: ("blocks", "random")}
@@ -59,14 +57,11 @@ class Tightness(Study):
         "do its learners lose, and against which losses and delays do they come closest?"
     )
 
-    def cells(self, quick: bool) -> Iterator[Cell]:
+    def cells(self) -> Iterator[Cell]:
         """Every result on every pattern, against losses made to hurt."""
-        horizons = (5_000,) if quick else (10_000, 100_000)
-        patterns = _QUICK_PATTERNS if quick else _PATTERNS
+        games = {"pattern": _PATTERNS, "rounds": (10_000, 100_000), "seed": range(4)}
         for name, result in RESULTS.items():
-            adversaries = ("blocks",) if quick else _ADVERSARIES[result.curved]
-            games = {"pattern": patterns, "rounds": horizons, "seed": range(3 if quick else 4)}
-            yield from crossed(result=name, against=adversaries, **games)
+            yield from crossed(result=name, against=_ADVERSARIES[result.curved], **games)
 
     def run(self, cell: Cell) -> dict[str, Any]:
         """Play one game and compare with the bound."""
@@ -79,7 +74,7 @@ class Tightness(Study):
         assert bound is not None  # every entry of RESULTS has its corollary
         return {**row, "ratio": run.regret / bound.total, "vacuous": int(bound.vacuous)}
 
-    def numbers(self, rows: Sequence[Row]) -> Numbers:
+    def numbers(self, rows: Rows) -> Numbers:
         """The largest shares, and whether any bound was exceeded."""
         broken = sum(row["ratio"] > 1.0 for row in rows)
         shares = {
@@ -93,7 +88,7 @@ class Tightness(Study):
             (f"{broken} of {len(rows):,}", "games in which regret exceeded its bound"),
         )
 
-    def sections(self, rows: Sequence[Row]) -> tuple[Section, ...]:
+    def sections(self, rows: Rows) -> tuple[Section, ...]:
         """One heat map per horizon."""
         return tuple(_section(rounds, group) for rounds, group in by(rows, "rounds").items())
 
@@ -111,19 +106,17 @@ def _losses(against: str, curved: bool, timeline: Timeline, seed: int) -> losses
     return losses.Quadratic(source, curvature=CURVATURE) if curved else losses.Linear(source)
 
 
-def _ratios(rows: Sequence[Row], *kinds: str) -> dict[Any, float]:
+def _ratios(rows: Rows, *kinds: str) -> dict[Any, float]:
     """Return the mean shares of the bounds, by kind of game."""
     return {kind: mean(group, "ratio") or 0.0 for kind, group in by(rows, *kinds).items()}
 
 
-def _section(rounds: int, rows: Sequence[Row]) -> Section:
-    patterns, results = tuple(by(rows, "pattern")), tuple(by(rows, "result"))
+def _section(rounds: int, rows: Rows) -> Section:
     shares = _ratios(rows, "result", "pattern", "against")
-    top = {
-        (result, pattern): max(x for kind, x in shares.items() if kind[:2] == (result, pattern))
-        for result in results
-        for pattern in patterns
-    }
+    top: dict[tuple[str, str], float] = {}
+    for (result, pattern, _), share in shares.items():
+        top[result, pattern] = max(share, top.get((result, pattern), 0.0))
+    patterns, results = tuple(by(rows, "pattern")), tuple(by(rows, "result"))
     result, pattern, against = max(shares, key=lambda kind: shares[kind])
     return Section(
         question=f"What share of each bound is reached in {rounds:,} rounds?",
@@ -131,31 +124,16 @@ def _section(rounds: int, rows: Sequence[Row]) -> Section:
             title=f"Regret over bound, T = {rounds:,}",
             rows=results,
             columns=patterns,
-            values=tuple(
-                tuple(share if (share := top[name, late]) > 0.0 else None for late in patterns)
-                for name in results
-            ),
+            values=tuple(tuple(top[name, late] or None for late in patterns) for name in results),
             value_label="regret over bound",
         ),
         says=f"The closest is {quoted(result)}: {short(shares[result, pattern, against])} of the "
         f"bound under {quoted(pattern)}, against {against}.",
-        table=_table(rows),
-    )
-
-
-def _table(rows: Sequence[Row]) -> Table:
-    body = []
-    for result, group in by(rows, "result").items():
-        shares = _ratios(group, "pattern", "against")
-        ends = [end(shares, key=lambda kind: shares[kind]) for end in (max, min)]
-        cells = [
-            cell for kind in ends for cell in (round(shares[kind], 4), ", against ".join(kind))
-        ]
-        vacuous = f"{sum(row['vacuous'] for row in group)} of {len(group)}"
-        body.append((result, *cells, vacuous))
-    return Table(
-        columns=("result", "largest share", "under", "smallest share", "reached under", "vacuous"),
-        rows=tuple(body),
-        caption="Shares are means over seeds; results for values hold in expectation only. A "
-        "bound is vacuous where it exceeds G D T: it says no more than that a round costs G D.",
+        table=means_table(
+            rows,
+            "result",
+            {"regret": "regret", "bound": "bound", "share": "ratio", "vacuous": "vacuous"},
+            "Means over all games; results for values hold in expectation only. A bound is vacuous "
+            "where it exceeds G D T: it says no more than that a round costs G D.",
+        ),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Final, cast
 
@@ -15,22 +15,13 @@ from belated.bases import PFTRL
 from belated.domains import Simplex
 from belated.models.learner.learner import Learner
 from belated.reductions import FirstOrder, LearnerSpec
-from belated.report import Section, Table
+from belated.report import Section
 from belated.research.rivals import ODFTRL, WOFTRL
-from belated.research.study.layout import regret_figure
-from belated.research.study.plan import Cell, Numbers, Row, Study, crossed
-from belated.research.study.tables import (
-    by,
-    growth,
-    mean,
-    mean_of,
-    means_table,
-    short,
-    where,
-)
+from belated.research.study.plan import Cell, Numbers, Study, axes
+from belated.research.study.sections import growth_sections
+from belated.research.study.tables import Rows, by, mean, short, where
 
 _ACTIONS: Final = 4
-_DELAYS: Final = (1, 2, 4, 8, 16)
 _DELAY: Final = 4
 """The delay at which regret is shown over the rounds."""
 _SET: Final = Simplex(_ACTIONS)
@@ -73,8 +64,6 @@ METHODS: Final[Mapping[str, Maker]] = MappingProxyType(
 )
 """Delay and rounds in, a player out; only FTRL is told both, and ours neither."""
 
-_GAMES: Final = ("zero-sum", "general-sum")
-
 
 class TwoPlayers(Study):
     """Weighted optimism beside plain methods, in games in which both players learn."""
@@ -88,23 +77,25 @@ class TwoPlayers(Study):
         "that keep the sum of both regrets bounded, and how does that grow with the delay?"
     )
 
-    def cells(self, quick: bool) -> Iterator[Cell]:
-        """Both players use the same method, at every delay and two or three horizons."""
-        horizons = (300, 1_200) if quick else (1_000, 4_000, 16_000)
-        games = {"game": _GAMES, "delay": _DELAYS, "rounds": horizons}
-        yield from crossed(**games, seed=range(2 if quick else 3), method=METHODS)
+    grid = axes(
+        game=("zero-sum", "general-sum"),
+        delay=(1, 2, 4, 8, 16),
+        rounds=(1_000, 4_000, 16_000),
+        seed=range(3),
+        method=METHODS,
+    )
 
     def run(self, cell: Cell) -> dict[str, Any]:
         """Play one game and return the sum of both regrets."""
-        draw = np.random.default_rng([cell["seed"], _GAMES.index(cell["game"])])
-        first = draw.uniform(-1.0, 1.0, (_ACTIONS, _ACTIONS))
         zero_sum = cell["game"] == "zero-sum"
+        draw = np.random.default_rng([cell["seed"], int(not zero_sum)])
+        first = draw.uniform(-1.0, 1.0, (_ACTIONS, _ACTIONS))
         second = -first if zero_sum else draw.uniform(-1.0, 1.0, (_ACTIONS, _ACTIONS))
         spec = METHODS[cell["method"]](cell["delay"], cell["rounds"])
         regrets = _play(spec, first, second, cell["delay"], cell["rounds"])
         return {"regret": float(sum(regrets)), "larger": float(max(regrets))}
 
-    def numbers(self, rows: Sequence[Row]) -> Numbers:
+    def numbers(self, rows: Rows) -> Numbers:
         """The sum of both regrets at the longest horizon, and how it grows with the rounds."""
         start, end = _ends(rows)
         numbers = [
@@ -118,13 +109,29 @@ class TwoPlayers(Study):
         numbers.append((scaled, "times (d + 1) (d + 2): the sum with small steps, at any d"))
         return tuple(numbers)
 
-    def sections(self, rows: Sequence[Row]) -> tuple[Section, ...]:
+    def sections(self, rows: Rows) -> Iterator[Section]:
         """Over the delay, and over the rounds, for both kinds of games."""
-        return tuple(
-            section
-            for game, group in by(rows, "game").items()
-            for section in (_over_delay(game, group), _over_rounds(game, group))
+        last = where(rows, rounds=_ends(rows)[1])
+        some = where(rows, delay=_DELAY)
+        yield from growth_sections(last, ("game",), ("delay", "delay d"), says=_in_steps)
+        yield from growth_sections(
+            some,
+            ("game",),
+            ("rounds", "rounds T"),
+            says=lambda rows: (
+                f"With a delay of {_DELAY}. An exponent of 0 is a bounded sum, and "
+                "0.5 is what any losses would allow."
+            ),
         )
+
+
+def _in_steps(rows: Rows) -> str:
+    small, large = (_over_steps(rows, name) for name in (_THEIRS, _LARGE))
+    return (
+        f"The sum of both is {small} times (d + 1) (d + 2) with the small steps of WOFTRL's "
+        f"theorem, 1 / (2 (d + 1) (d + 2)), and {large} times d + 1 with large ones, 1 / (2 (d + "
+        "1)). The theorem promises the order of d^2."
+    )
 
 
 def _play(
@@ -147,20 +154,20 @@ def _play(
     return one, other
 
 
-def _ends(rows: Sequence[Row]) -> tuple[int, int]:
+def _ends(rows: Rows) -> tuple[int, int]:
     """Return the shortest and the longest horizon."""
     horizons = [int(row["rounds"]) for row in rows]
     return min(horizons), max(horizons)
 
 
-def _grew(rows: Sequence[Row], name: str) -> float | None:
+def _grew(rows: Rows, name: str) -> float | None:
     """Return the sum of regrets at the longest horizon over that at the shortest one."""
     ours = where(rows, method=name, delay=_DELAY)
     early, late = (mean(where(ours, rounds=end), "regret") for end in _ends(rows))
     return late / early if early and late is not None else None
 
 
-def _over_steps(rows: Sequence[Row], name: str) -> str:
+def _over_steps(rows: Rows, name: str) -> str:
     """Return the least and the largest sum of regrets times L eta, over games and delays.
 
     It is proportional to 1 / eta, so that a power of d fitted to it would say little: that of
@@ -173,51 +180,3 @@ def _over_steps(rows: Sequence[Row], name: str) -> str:
         for (_, delay), group in by(where(rows, method=name), "game", "delay").items()
     ]
     return f"{short(min(found))} to {short(max(found))}"
-
-
-def _over_delay(game: str, rows: Sequence[Row]) -> Section:
-    end = max(row["rounds"] for row in rows)
-    last = where(rows, rounds=end)
-    small, large = (_over_steps(last, name) for name in (_THEIRS, _LARGE))
-    says = (
-        f"At T = {end:,} the sum is {small} times (d + 1) (d + 2) with the small steps of WOFTRL's "
-        f"theorem, 1 / (2 (d + 1) (d + 2)), and {large} times d + 1 with large ones, 1 / (2 (d + "
-        "1)). The theorem promises the order of d^2."
-    )
-    return Section(
-        question=f"How does the sum of both regrets grow with the delay, {game}?",
-        figure=regret_figure(
-            f"Sum of both regrets over the delay, {game}", last, "delay", "delay d"
-        ),
-        says=says,
-        table=means_table(
-            last,
-            "delay",
-            {name: mean_of("regret", method=name) for name in METHODS},
-            f"Mean sum of both regrets over {len({row['seed'] for row in rows})} games.",
-        ),
-    )
-
-
-def _over_rounds(game: str, rows: Sequence[Row]) -> Section:
-    here = where(rows, delay=_DELAY)
-    body = []
-    for name in METHODS:
-        fit = growth(where(here, method=name), "rounds", "regret")
-        body.append((name, None if fit is None else round(fit.slope, 2), _grew(rows, name)))
-    return Section(
-        question=f"Is the sum of both regrets bounded, {game}?",
-        figure=regret_figure(
-            f"Sum of both regrets over the rounds, delay {_DELAY}, {game}",
-            here,
-            "rounds",
-            "rounds T",
-        ),
-        says="An exponent of 0 is a bounded sum, and 0.5 is what any losses would allow.",
-        table=Table(
-            columns=("method", "exponent in T", "last over first"),
-            rows=tuple(body),
-            caption=f"A delay of {_DELAY}; last over first is the sum at the longest horizon over "
-            "that at the shortest.",
-        ),
-    )

@@ -17,8 +17,6 @@ it meets features). Two are made of data:
 
 ``datasets.digits`` and ``datasets.departures`` are such worlds, and ``adapters.river.world`` makes
 one of a data set of river.
-
-``Surface`` is a world for knobs: settings instead of actions, and costs instead of rewards.
 """
 
 from __future__ import annotations
@@ -33,7 +31,5 @@ from belated.research.worlds.recorded import Recorded as Recorded
 from belated.research.worlds.rounds import Drawn as Drawn
 from belated.research.worlds.rounds import Lateness as Lateness
 from belated.research.worlds.rounds import World as World
-from belated.research.worlds.surfaces import Ground as Ground
-from belated.research.worlds.surfaces import Surface as Surface
 
 __all__ = sorted(name for name, thing in vars().items() if isinstance(thing, type))

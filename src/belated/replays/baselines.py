@@ -1,0 +1,299 @@
+"""What people do about late labels without a model that knows of delays.
+
+* A **window**: every label is held back until its row is so old. It is the answer if one has come
+  by then, and else what silence means; where silence means nothing, the row is never learned. So
+  recent rows are not all alike, as they would be if answers were learned on arrival and silence
+  much later.
+* A **refit** every night or week, on rows that are old enough, with the labels known at that time:
+  logistic regression, ridge or boosted trees of scikit-learn.
+* The **running mean** of the labels, which also predicts until a model has learned or is fitted.
+
+Predictions depend only on what is known when they are made. Only the choice of the best window is
+made afterwards.
+
+>>> asked = np.arange(6.0)
+>>> heard_at = np.array([1.5, np.nan, np.nan, 5.5, np.nan, np.nan])
+>>> given = Arrivals(asked, np.ones(6), heard_at, silence=0.0)
+>>> given.windowed(2.0)
+Feed(events=array([ 0,  1, -1,  2, -2,  3, -3,  4, -4,  5]), labels=array([1., 0., 0., 0., 0., 0.]))
+>>> given.running_mean().round(2)
+array([0.5 , 0.25, 0.5 , 0.38, 0.3 , 0.25])
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from belated.arrays import Array, Floats, Ints
+from belated.errors import BelatedError, MissingExtra
+from belated.models.linear import Rows
+from belated.models.linear.losses import LOSSES, Loss
+
+FEWEST = 20
+"""Labels below which nothing is fitted yet."""
+SHARES = (0.25, 0.5, 0.75, 0.9, 0.99)
+"""Shares of the answers that come within the windows of which the best is taken."""
+
+
+class Feed(NamedTuple):
+    """Events in the order of time, t for prediction t and ~t for its label, and labels by row."""
+
+    events: Ints
+    labels: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Arrivals:
+    """Rows in order of prediction, what is heard of them, and when."""
+
+    predicted_at: Floats
+    answers: Floats
+    """Labels by row; of no meaning where no answer comes."""
+    answered_at: Floats
+    """When answers come; NaN: never."""
+    silence: float | None = None
+    """The label of a row without an answer; None: such rows have no label."""
+    deadline: float = math.inf
+    """How old a row can be when an answer still counts."""
+    loss: Loss = "logistic"
+    weights: Floats | None = None
+
+    @property
+    def heard_at(self) -> Floats:
+        """When answers within the deadline come, after their predictions; else infinity."""
+        is_heard = self.answered_at - self.predicted_at <= self.deadline
+        return np.where(is_heard, np.maximum(self.answered_at, self._after), np.inf)
+
+    @property
+    def _after(self) -> Floats:
+        """The earliest times at which labels are known: just after their predictions."""
+        return np.nextafter(self.predicted_at, np.inf)
+
+    @property
+    def _weights(self) -> Floats:
+        return np.ones(len(self.predicted_at)) if self.weights is None else self.weights
+
+    def windows(self, shares: Iterable[float] = SHARES) -> list[float]:
+        """Return windows in which these shares of the answers come, and a finite deadline."""
+        heard_at = self.heard_at
+        is_heard = np.isfinite(heard_at)
+        waits = (heard_at - self.predicted_at)[is_heard]
+        found = [*np.quantile(waits, list(shares), method="higher")] if waits.size else []
+        limit = [self.deadline] if math.isfinite(self.deadline) else []
+        return sorted({float(window) for window in [*found, *limit] if window > 0.0})
+
+    def _labels(self, is_heard: Array) -> Floats:
+        silent = math.nan if self.silence is None else self.silence
+        return np.where(is_heard, self.answers, silent)
+
+    def windowed(self, window: float) -> Feed:
+        """Return what an online learner is fed: every label when its row is as old as the window.
+
+        Labels after the last prediction are left out, and rows of weight 0.
+        """
+        due = np.maximum(self.predicted_at + window, self._after)
+        labels = self._labels(self.heard_at <= due)
+        told = ~np.isnan(labels) & (due <= self.predicted_at[-1]) & (self._weights > 0.0)
+        rows = np.arange(len(due))
+        events = np.concatenate([~rows[told], rows])
+        order = np.argsort(np.concatenate([due[told], self.predicted_at]), kind="stable")
+        return Feed(np.ascontiguousarray(events[order]), np.nan_to_num(labels))
+
+    def at(self, now: float, window: float = 0.0) -> tuple[Ints, Floats]:
+        """Return the rows that are at least as old as the window, and their labels known now."""
+        due = self.predicted_at + window
+        labels = self._labels(self.heard_at <= now)
+        rows = np.flatnonzero((due <= now) & ~np.isnan(labels) & (self._weights > 0.0))
+        return rows, labels[rows]
+
+    def running_mean(self) -> Floats:
+        """Return by row the mean of the labels so far; silence counts until an answer comes.
+
+        Means of a yes or no, and of rates, start from one half.
+        """
+        prior, silence = LOSSES[self.loss].prior, self.silence
+        base, weights = silence or 0.0, self._weights
+        heard_at = self.heard_at
+        order = np.argsort(heard_at, kind="stable")
+        heard = np.searchsorted(heard_at[order], self.predicted_at, side="right")
+        moved = np.where(np.isfinite(heard_at), self.answers - base, 0.0) * weights
+        counts = weights if silence is None else np.ones(len(weights))
+        entered = np.append(0.0, np.cumsum(counts[order]))[heard]
+        if silence is not None:
+            entered = np.append(0.0, np.cumsum(counts))[:-1]
+        sums = np.append(0.0, np.cumsum(moved[order]))[heard] + base * entered + prior
+        counts = entered + 2.0 * prior
+        return np.asarray(sums / np.where(counts > 0.0, counts, 1.0))
+
+    def started(self, predictions: Floats, feed: Feed) -> Floats:
+        """Return an online learner's predictions, the running mean before its first label."""
+        first = np.flatnonzero(feed.events < 0)
+        count = int(first[0]) if first.size else len(predictions)
+        return np.where(np.arange(len(predictions)) < count, self.running_mean(), predictions)
+
+    def refitted(self, inputs: Any, fit: Fit, every: float, window: float = 0.0) -> Floats:
+        """Return predictions of a model that is fitted anew after every so much time.
+
+        ``inputs`` are a matrix with a row of features for each row. A fit sees rows that are at
+        least as old as ``window``, with the labels known then.
+        """
+        out = self.running_mean()
+        start = self.predicted_at[0]
+        number = np.floor((self.predicted_at - start) / every)
+        for fits in np.unique(number[number > 0.0]).tolist():
+            rows, labels = self.at(start + fits * every, window)
+            if len(rows) < FEWEST or np.ptp(labels) == 0.0:
+                continue
+            fresh = np.flatnonzero(number == fits)
+            out[fresh] = fit(inputs[rows], labels, self._weights[rows])(inputs[fresh])
+        return out
+
+
+class Chosen(NamedTuple):
+    """The window that turns out best, its predictions and mean loss."""
+
+    window: float
+    predictions: Floats
+    loss: float
+
+
+def best(
+    windows: Iterable[float], play: Callable[[float], Floats], cost: Callable[[Floats], float]
+) -> Chosen:
+    """Return the window with the least mean loss, which is known only afterwards."""
+    found = [(window, play(window)) for window in windows]
+    return min((Chosen(*one, cost(one[1])) for one in found), key=lambda chosen: chosen.loss)
+
+
+# ---- models that are refitted, of scikit-learn ---------------------------------------------------
+
+Predict = Callable[[Any], Floats]
+Fit = Callable[[Any, Floats, Floats], Predict]
+"""From inputs, labels and weights to a function from inputs to predictions."""
+TREES: Mapping[str, str] = MappingProxyType(
+    {
+        "squared": "squared_error",
+        "absolute": "absolute_error",
+        "quantile": "quantile",
+        "poisson": "poisson",
+        "logistic": "log_loss",
+    }
+)
+"""What scikit-learn calls the losses of its trees."""
+MOST_WORDS = 200
+"""Most words of a column that trees take for words."""
+LINEAR = ("squared", "logistic", "poisson")
+"""Losses for which there is a linear model."""
+STRENGTHS = (1.0, 10.0, 100.0)
+"""Of the ridge, from which the best is taken at every fit."""
+
+
+def check_refits(loss: str) -> None:
+    """Refuse refits that cannot be done, before the work."""
+    try:
+        import sklearn  # noqa: F401
+    except ImportError:
+        raise MissingExtra("scikit-learn", extra="refit", where="replay: refit") from None
+    if loss not in TREES:
+        raise BelatedError(
+            f"replay: refitted models have no {loss} loss; they have {', '.join(TREES)}"
+        )
+
+
+def matrix(rows: Rows) -> Any:
+    """Return sparse rows as a matrix of SciPy, with a column for each coordinate that is used."""
+    from scipy import sparse
+
+    used, columns = np.unique(rows.indices, return_inverse=True)
+    shape = (len(rows.indptr) - 1, max(len(used), 1))
+    return sparse.csr_matrix((rows.values, columns, rows.indptr), shape=shape)
+
+
+def table(columns: Sequence[Array]) -> tuple[Array, list[bool]]:
+    """Return columns as numbers, words by their first use, and which of them are words.
+
+    NaN is missing. Words after the first :data:`MOST_WORDS` of a column are one.
+    """
+    is_text = [column.dtype.kind != "f" for column in columns]
+    return np.column_stack([*map(_numbers, columns)]), is_text
+
+
+def _numbers(column: Array) -> Floats:
+    if column.dtype.kind == "f":
+        return column
+    codes: dict[Any, float] = {None: math.nan}
+    return np.minimum([codes.setdefault(cell, len(codes)) for cell in column.tolist()], MOST_WORDS)
+
+
+def linear(loss: Loss, strengths: Iterable[float] = STRENGTHS) -> Fit:
+    """Return a ridge (logistic, Poisson) regression on numbers scaled to at most 1.
+
+    Of several strengths it takes the best on the latest fifth of what is known.
+    """
+    candidates = tuple(strengths)
+
+    def fit(inputs: Any, labels: Floats, weights: Floats) -> Predict:
+        from sklearn.preprocessing import MaxAbsScaler
+
+        scaler = MaxAbsScaler()
+        scaled = scaler.fit_transform(inputs)
+        split = len(labels) - len(labels) // 5
+        early, late = slice(0, split), slice(split, None)
+
+        def error(strength: float) -> float:
+            model = _fitted(_ridge(loss, strength), scaled[early], labels[early], weights[early])
+            return -float(model.score(scaled[late], labels[late], sample_weight=weights[late]))
+
+        is_clear = len(candidates) == 1 or np.ptp(labels[early]) == 0.0
+        strength = candidates[0] if is_clear else min(candidates, key=error)
+        says = _predict(_fitted(_ridge(loss, strength), scaled, labels, weights), loss)
+        return lambda fresh: says(scaler.transform(fresh))
+
+    return fit
+
+
+def trees(loss: Loss, is_text: list[bool], quantile: float = 0.5) -> Fit:
+    """Return gradient-boosted trees, their defaults; ``is_text`` marks columns of words."""
+
+    def fit(inputs: Any, labels: Floats, weights: Floats) -> Predict:
+        from sklearn import ensemble
+
+        settings: dict[str, Any] = {"categorical_features": is_text, "random_state": 0}
+        if loss == "logistic":
+            model = ensemble.HistGradientBoostingClassifier(**settings)
+        else:
+            more = {"quantile": quantile} if loss == "quantile" else {}
+            model = ensemble.HistGradientBoostingRegressor(loss=TREES[loss], **settings, **more)
+        return _predict(_fitted(model, inputs, labels, weights), loss)
+
+    return fit
+
+
+def _ridge(loss: Loss, strength: float) -> Any:
+    from sklearn.linear_model import LogisticRegression, PoissonRegressor, Ridge
+
+    if loss == "squared":
+        return Ridge(strength, solver="lsqr")
+    if loss == "logistic":
+        return LogisticRegression(C=1.0 / strength, max_iter=200)
+    return PoissonRegressor(alpha=strength / 1000.0, max_iter=200)
+
+
+def _fitted(model: Any, inputs: Any, labels: Floats, weights: Floats) -> Any:
+    with warnings.catch_warnings():
+        # A fit that stops early is what its user would get as well.
+        warnings.simplefilter("ignore")
+        return model.fit(inputs, labels, sample_weight=weights)
+
+
+def _predict(model: Any, loss: Loss) -> Predict:
+    if loss == "logistic":
+        return lambda inputs: np.asarray(model.predict_proba(inputs)[:, 1])
+    return lambda inputs: np.asarray(model.predict(inputs))

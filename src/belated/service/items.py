@@ -1,0 +1,313 @@
+"""Items of requests: calls of a model, and what became of them."""
+
+from __future__ import annotations
+
+from functools import partial
+from time import time
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from belated.core.decisions import Choice
+from belated.errors import AlreadyObserved, BelatedError, UnknownTicket
+from belated.models.intervals import Interval
+from belated.models.knobs.knobs import Proposal
+from belated.models.learner.learner import Decision
+from belated.models.linear.model import Forecast
+from belated.service.auth import Token
+from belated.service.durations import check_whole, read_at, read_deadline, unit_of
+from belated.service.idempotency import Keyed, once
+from belated.service.model_state import ModelState
+from belated.service.refusals import Refused, refusal_of
+from belated.service.requests import Answer, Request
+from belated.service.schemas import (
+    PREDICTIONS,
+    Items,
+    MaybeItems,
+    Outcome,
+    Outcomes,
+    Problem,
+    decode,
+    encode,
+    item,
+    members,
+    read_actions,
+    validation_error,
+    verbs,
+)
+from belated.store import Pending
+
+if TYPE_CHECKING:
+    from belated.service.hub import Hub
+
+ASKING = ("predict", "choose")
+_CLOSING = ("observe", "cancel")
+_LARGE = 64 << 10  # bytes of a body whose items are applied in a thread
+_FEW, _SHORT = 10, 120  # items whose refusals are told in full, and characters of the others
+
+
+class Result(NamedTuple):
+    """What became of an item, and the status of the response where it came alone."""
+
+    status: int
+    outcome: Outcome
+
+
+# --- Reading ----------------------------------------------------------------------------------
+
+
+def check_verb(state: ModelState, verb: str) -> None:
+    """Refuse a method that models of this kind do not have."""
+    if verb not in (have := verbs(state.kind)):
+        raise no_such_verb(state, verb, f"; it has: {', '.join(sorted(have))}")
+
+
+def no_such_verb(state: ModelState, verb: str, more: str = "") -> Refused:
+    """Return the refusal of a method that models of this kind do not have."""
+    return Refused(409, "no_such_verb", f"a model of kind {state.kind} has no {verb}{more}")
+
+
+def check_clock(state: ModelState) -> None:
+    """Refuse a time where deadlines are counted in predictions, which it would make seconds."""
+    if state.unit == PREDICTIONS:
+        raise Refused(
+            422,
+            "bad_time",
+            "this model counts its deadlines in predictions, so that it has no clock and takes "
+            "no times; leave 'at' out, or rebuild it with a deadline in time, such as P30D",
+        )
+
+
+def arguments_of(state: ModelState, verb: str, given: Any, may_date: bool) -> dict[str, Any]:
+    """Return the arguments of the method that an item calls."""
+    named: dict[str, Any] = {}
+    for name, argument, kind, *_ in members(state.kind, verb):
+        value = getattr(given, name)
+        if kind == "ticket":
+            if argument not in named:
+                named[argument] = state.ticket(given.ticket, given.key)
+        elif value is None or value is msgspec.UNSET:
+            continue
+        elif kind == "at":
+            if not may_date:
+                raise Refused(
+                    403, "forbidden", "times are those of the server; 'at' needs the scope admin"
+                )
+            check_clock(state)
+            named[argument] = read_at(value)
+        elif kind == "deadline":
+            named[argument] = _deadline(state, value)
+        else:
+            named[argument] = read_actions(value) if kind == "actions" else value
+    return named
+
+
+def _deadline(state: ModelState, given: Any) -> str | float:
+    """Return the deadline of one ticket, in the unit that those of the model have."""
+    found, unit = read_deadline(given), unit_of(given)
+    if unit == PREDICTIONS:
+        check_whole(found)
+    if state.unit is None:
+        raise Refused(
+            422,
+            "bad_settings",
+            "this model has no deadlines: POST /models makes one that has, with a long one for "
+            "all if only some tickets have their own",
+        )
+    if unit != state.unit:
+        raise validation_error(f"deadline: those of this model are in {state.unit}, not in {unit}")
+    return found
+
+
+def split(body: bytes) -> tuple[list[Any], bool]:
+    """Return the items of a body as JSON, and whether they are many."""
+    if b'"items"' in body:
+        try:
+            return decode(body, Items).items, True
+        except Refused:  # unless it is one item, with a feature of that name
+            if decode(body, MaybeItems).items is not msgspec.UNSET:
+                raise
+    return [body], False
+
+
+class Batch:
+    """The items of a request: they are read, applied in order and committed together."""
+
+    def __init__(
+        self, hub: Hub, state: ModelState, verb: str, is_many: bool, keyed: Keyed | None = None
+    ) -> None:
+        self._hub, self._state, self._verb, self._keyed = hub, state, verb, keyed
+        self._is_many = is_many
+        self.results: list[Any] = []
+        self._places: list[int] = []  # of the items that are not refused yet
+        self.calls: list[tuple[str, dict[str, Any]]] = []
+        self.products = 0
+        self._now = 0.0
+
+    def read(self, items: list[Any], token: Token) -> None:
+        """Read items; those that are refused get their result at once."""
+        state, verb, is_asking = self._state, self._verb, self._verb in ASKING
+        type_, may_date = item(state.kind, verb), token.may("admin")
+        most = self._hub.limits.open
+        room = most - state.open if is_asking else 0
+        for place, each in enumerate(items):
+            self.results.append(None)
+            try:
+                named = arguments_of(state, verb, decode(each, type_), may_date)
+                products = state.check_products(verb, named, self.products)
+                if is_asking and room <= len(self.calls):
+                    raise Refused(
+                        409,
+                        "too_many_open",
+                        f"{most} tickets are open; answer or cancel some, or give the model a "
+                        "deadline",
+                    )
+            except (BelatedError, Refused) as error:
+                self.results[place] = refused(error)
+            else:
+                self.products += products
+                self._places.append(place)
+                self.calls.append((verb, named))
+
+    def begin(self) -> tuple[Pending | None, Answer]:
+        """Apply the items, and return what waits for its commit, and the response."""
+        self._now = time()
+        if not self.calls:
+            return None, self._answer()
+        if self._keyed is None:
+            pending = self._state.stored.begin_many(self.calls)
+            return pending, self._told(pending.answer)
+        keyed, told = self._keyed, []
+
+        def note(answers: list[Any]) -> tuple[str, bytes]:
+            told.append(self._told(answers))
+            return keyed.note(told[0])
+
+        try:
+            pending = self._state.stored.begin_many(self.calls, note)
+        except BaseException:
+            if told:  # what was noted of keys has not happened
+                self._hub.drop(self._state)
+            raise
+        return pending, told[0] if told else self._told(pending.answer)
+
+    def _told(self, answers: list[Any]) -> Answer:
+        """Return the response when the items were applied."""
+        for place, answer, (_, named) in zip(self._places, answers, self.calls, strict=True):
+            self.results[place] = self._result(answer, named)
+        return self._answer()
+
+    def _result(self, answer: Any, named: dict[str, Any]) -> Result:
+        """Return what became of a call, and note what that says of its key."""
+        result, keys = result_of(self._state, answer), self._state.closed_keys
+        if self._verb in ASKING:
+            key = named.get("key")
+            if key is not None and result.status == 200:
+                keys.open(key, answer[0])
+        elif result.outcome.outcome == "unknown" and named["ticket"] in keys:
+            return refused(already_answered(), "duplicate")
+        elif result.status == 200 and self._verb in _CLOSING:
+            keys.close(named["ticket"])
+        return result
+
+    def _answer(self) -> Answer:
+        """Return the response; an item that came alone is refused like any request."""
+        if self._is_many:
+            for _, outcome in self.results if len(self.results) > _FEW else ():
+                if outcome.error is not msgspec.UNSET:  # it may be kept, and has what was sent
+                    outcome.error.message = outcome.error.message[:_SHORT]
+            return Answer(200, encode(Outcomes([outcome for _, outcome in self.results])))
+        ((status, outcome),) = self.results
+        if status < 400 or outcome.outcome == "duplicate":
+            return Answer(200, encode(outcome))
+        return Answer(status, encode({"error": outcome.error}))
+
+    def over(self, pending: Pending) -> None:
+        """Note committed items for those that count and watch."""
+        state, counts = self._state, self._hub.metrics.events
+        state.note(pending, self._now)
+        for each in self.results:
+            counts[state.name, self._verb, each.outcome.outcome] += 1
+
+
+async def call(hub: Hub, request: Request, verb: str) -> Answer:
+    """Call a method of a model, with one item or many."""
+    body = await request.body()
+    state = await hub.model(request.path["name"])
+
+    async def work(keyed: Keyed | None) -> Answer:
+        answer, _ = await apply(hub, state, verb, body, request, keyed)
+        return answer
+
+    return await once(hub, request, state.number, body, work)
+
+
+async def apply(
+    hub: Hub,
+    state: ModelState,
+    verb: str,
+    body: bytes,
+    request: Request,
+    keyed: Keyed | None,
+) -> tuple[Answer, list[Result]]:
+    """Apply the items of a body, and return the response once they are committed."""
+    check_verb(state, verb)
+    items, is_many = split(body)
+    batch, is_large = Batch(hub, state, verb, is_many, keyed), len(body) > _LARGE
+    assert request.token is not None  # the route has a scope
+    read = partial(batch.read, items, request.token)
+    if is_large:
+        await hub.work(read)
+    else:
+        read()
+    is_long = is_large or state.is_long(len(items), batch.products)
+    pending, answer = await hub.with_model(state, len(batch.calls), batch.begin, is_long)
+    if pending is not None:
+        await hub.committed(state, pending)
+        batch.over(pending)
+    return answer, batch.results
+
+
+# --- Results ----------------------------------------------------------------------------------
+
+
+def result_of(state: ModelState, answer: Any) -> Result:
+    """Return what became of a call."""
+    if answer is None or answer is True:
+        return Result(200, Outcome("applied"))
+    if answer is False:
+        return Result(200, Outcome("late"))
+    if isinstance(answer, BelatedError):
+        return refused(answer)
+    ticket = state.signer.sign(state.number, answer[0])
+    if isinstance(answer, Forecast):
+        outcome = Outcome("applied", ticket, answer.value)
+    elif isinstance(answer, Interval):
+        outcome = Outcome("applied", ticket, answer.value, answer.low, answer.high)
+    elif isinstance(answer, Choice):
+        outcome = Outcome("applied", ticket, action=answer.action, probability=answer.probability)
+    elif isinstance(answer, Proposal):
+        outcome = Outcome("applied", ticket, setting=answer.setting)
+    else:
+        assert isinstance(answer, Decision)
+        outcome = Outcome("applied", ticket, play=answer.x.tolist())
+    return Result(200, outcome)
+
+
+def already_answered() -> Refused:
+    """Return the refusal of a key that nothing is open under any more."""
+    message = (
+        "this key was answered or cancelled before, or its deadline has passed and a late answer "
+        "was dropped before; nothing has changed"
+    )
+    return Refused(409, "already_answered", message)
+
+
+def refused(error: BelatedError | Refused, outcome: Any = "invalid") -> Result:
+    """Return what is said of an item that was refused."""
+    if isinstance(error, AlreadyObserved):
+        outcome = "duplicate"
+    elif isinstance(error, UnknownTicket):
+        outcome = "unknown"
+    refusal = error if isinstance(error, Refused) else refusal_of(error)
+    return Result(refusal.status, Outcome(outcome, error=Problem(refusal.code, refusal.message)))

@@ -1,0 +1,120 @@
+"""What is committed together, and the callers that wait for it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from belated.errors import NotCommitted, StoreUnavailable
+from belated.logger import LOG
+
+if TYPE_CHECKING:
+    from belated.store.entry import Entry
+
+After = Callable[[BaseException | None], None]
+"""Is told why a batch failed, or None when it is committed."""
+Notes = Iterable[tuple[str, bytes]]
+Added = tuple["Entry | None", int, int, str, Notes, bytes | None]
+"""What one call adds to a batch: the model, the number of its first event, how many there are,
+their text, notes that belong to them, and a snapshot of the model before that event."""
+
+
+class Batch:
+    """What is committed together, and the callers that wait for it."""
+
+    __slots__ = ("added", "callbacks", "callers", "error", "futures", "gates", "is_done")
+
+    def __init__(self) -> None:
+        self.added: list[Added] = []
+        self.callers = 0
+        self.gates: list[threading.Lock] = []
+        """Locks that waiting threads try to acquire."""
+        self.callbacks: list[After] = []
+        self.futures: list[asyncio.Future[None]] = []
+        self.is_done = False
+        self.error: BaseException | None = None
+
+    def mark(self, error: BaseException | None = None) -> None:
+        """Mark the batch as committed or failed; models of a failed one must be recovered."""
+        if error is not None:
+            for entry, *_ in self.added:
+                if entry is not None:
+                    entry.is_stale = True
+        self.error, self.is_done = error, True
+        self.added = []  # models know their newest batch, which need not know them
+
+    def wake(self) -> None:
+        """Tell all callers that the batch is done."""
+        for gate in self.gates:
+            gate.release()
+        for after in self.callbacks:
+            safely(after, self.error)
+        for loop in {future.get_loop() for future in self.futures}:
+            with suppress(RuntimeError):  # the loop was closed
+                loop.call_soon_threadsafe(self._resolve_all, loop)
+
+    def _resolve_all(self, loop: asyncio.AbstractEventLoop) -> None:
+        for future in self.futures:
+            if future.get_loop() is loop:
+                self.resolve(future)
+
+    def resolve(self, future: asyncio.Future[None]) -> None:
+        """Set the result of a future, in the thread of its event loop."""
+        if future.done():  # the caller was cancelled
+            return
+        if self.error is None:
+            future.set_result(None)
+        else:
+            future.set_exception(lost(self.error))
+
+
+COMMITTED = Batch()
+"""The batch of a call that changed nothing."""
+COMMITTED.is_done = True
+
+
+def lost(error: BaseException) -> NotCommitted:
+    """Return what is raised for an event that was lost."""
+    if isinstance(error, StoreUnavailable) and error.is_unknown:
+        return NotCommitted(
+            "the connection broke while the event was committed, and it may or may not count: what "
+            f"the model says later tells ({error})",
+            is_unknown=True,
+        )
+    return NotCommitted(f"the event could not be committed, and does not count: {error}")
+
+
+def safely(function: Callable[..., None], *arguments: Any) -> None:
+    """Call a function after a commit; log what it raises."""
+    try:
+        function(*arguments)
+    except Exception:
+        LOG.exception("a function that was called after a commit has raised")
+
+
+class Task:
+    """A function that the writer runs for a caller."""
+
+    def __init__(self, function: Callable[[], Any], is_last: bool = False) -> None:
+        self.function, self.is_last = function, is_last
+        self.gate = closed_gate()
+        self.result: Any = None
+        self.error: BaseException | None = None
+
+    def run(self) -> None:
+        """Run it, and let the caller go on."""
+        try:
+            self.result = self.function()
+        except BaseException as error:
+            self.error = error
+        self.gate.release()
+
+
+def closed_gate() -> threading.Lock:
+    """Return a lock that is held, so that a thread can wait for its release."""
+    gate = threading.Lock()
+    gate.acquire()
+    return gate
