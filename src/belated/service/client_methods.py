@@ -241,6 +241,13 @@ class ModelMethods(Generic[M, Prediction, Peek]):
         """Return what this is and where it is."""
         return f"<{type(self).__name__} {self.name!r} of {self.client._sender.address.geturl()}>"
 
+    if not TYPE_CHECKING:  # which finds the names that there are
+
+        def __getattr__(self, name: str) -> Any:
+            """Say what takes the place of batches in process."""
+            hint = f"; use many({name[:-5]!r}, items)" if name.endswith("_many") else ""
+            raise AttributeError(f"{type(self).__name__} has no {name!r}{hint}")
+
     @Method
     def predict(
         self,

@@ -160,6 +160,6 @@ def checked_interactions(given: Any) -> Interactions:
     if whole or any(len(g) < 2 or not all(isinstance(n, str) for n in g) for g in groups):
         raise SpecError(
             "LinearModel: interactions must be tuples of at least two names, such as "
-            f"[('origin', 'hour')], or 'auto', got {given!r}"
+            f"[('origin', 'hour')], () for none, or 'auto', got {given!r}"
         )
     return groups
