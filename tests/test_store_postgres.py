@@ -222,10 +222,11 @@ def test_a_session_that_the_server_takes_for_alive_is_ended(server: Server, url:
         for turn in range(3):
             model.predict([1.0], key=f"{turn}")
             proxy.reset()
-            with pytest.raises(NotCommitted, match="may or may not") as caught:
+            with pytest.raises(NotCommitted) as caught:
                 model.predict([1.0], key=f"{turn}-late")
-            assert caught.value.is_unknown
             assert model.ticket(f"{turn}") >= 0
+            # A reset that is noticed before the commit is sent leaves nothing unknown.
+            assert caught.value.is_unknown or not model.is_open(f"{turn}-late")
         assert 3 <= model.rounds <= 6
 
 
