@@ -37,7 +37,7 @@ LONG = (
 
 Those of the first line need little but NumPy; what takes seconds to import is in few processes."""
 LONG_COMPILED = (
-    "replay replay_columns replay_save audit_labels docs labels linear taming censoring chooser "
+    "replay replay_columns replay_save audit_labels docs labels linear label_clipping censoring chooser "
     "evaluate evaluate_asked evaluate_words demo",
     "conformance laws portfolio forged game theorem_values losses baseline deadline",
     "rivals live capacity delayed_vaw knobs",
@@ -45,7 +45,7 @@ LONG_COMPILED = (
 """The same for the compiled pass."""
 FEW, FEW_COMPILED = 100, 50
 
-_LIVELY = [f"tests/test_{name}.py" for name in ("knobs", "knobs_live", "knobs_clock", "taming")]
+_LIVELY = [f"tests/test_{name}.py" for name in ("knobs", "knobs_live", "knobs_clock", "label_clipping")]
 """Tests that reach what only happens in long or troubled lives."""
 
 

@@ -515,7 +515,7 @@ class NaiveLinear:
         self.answers: list[tuple[int, float, float, bool]] = []  # that wait
         self.labels = Labels()
         self.counted: dict[int, tuple[float, float]] = {}  # learned of tickets, weights
-        self.tamed = 0
+        self.clipped = 0
         self.lost = 0.0
         self.scored = 0.0
         self.took: list[int] = []  # ages of first labels
@@ -744,7 +744,7 @@ class NaiveLinear:
         if old is None and self.silence is None and self.loss.kind not in ANSWERS:
             self._look_back(label)
         learned = self.learnable(ticket, label)
-        self.tamed += learned != label
+        self.clipped += learned != label
         if old is None:
             self.first.append((ticket, is_last))
             if self.loss.kind == "logistic":
@@ -769,7 +769,7 @@ class NaiveLinear:
             far = 20.0 * math.sqrt(squares / 5.0)
             y, h = self.counted[ticket]
             if squares > 1e-12 * max(abs(o) for o in others) ** 2 and abs(y - mean) > far:
-                self.tamed += 1
+                self.clipped += 1
                 self.counted[ticket] = clip(y, mean - far, mean + far), h
                 self._begin_anew()
                 return

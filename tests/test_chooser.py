@@ -517,3 +517,25 @@ def test_many_choices_that_a_rule_refuses_change_nothing(error: type[BaseExcepti
     chooser.choose_many([{"x": 3.0}] * 2, keys=["new", "newer"])
     assert chooser.observe("newer", 1.0)
     assert chooser.open == 2
+
+
+@pytest.mark.parametrize("silence", [None, 0.5])
+def test_mean_rewards_have_the_standard_error_of_the_rewards_that_count(
+    silence: float | None,
+) -> None:
+    rng = np.random.default_rng(0)
+    chooser = bl.Chooser(["a", "b"], silence=silence)
+    rewards: dict[str, list[float]] = {"a": [], "b": []}
+    for _ in range(60):
+        ticket, action, _ = chooser.choose({})
+        if rng.random() < 0.3:  # no answer
+            rewards[action] += [] if silence is None else [silence]
+            continue
+        if rng.random() < 0.5:
+            chooser.revise(ticket, rng.normal())
+        rewards[action].append(rng.normal())
+        chooser.observe(ticket, rewards[action][-1])
+    for name, about in chooser.report().actions.items():
+        error = np.std(rewards[name], ddof=1) / math.sqrt(len(rewards[name]))
+        assert about.mean_reward == pytest.approx(np.mean(rewards[name]))
+        assert about.standard_error == pytest.approx(error)

@@ -133,7 +133,7 @@ def test_rounding_is_no_unit(first: float, noise: float) -> None:
 
 
 def test_one_large_cost_among_the_first_is_no_unit() -> None:
-    """It is tamed as later ones are; rare sales among zeros are no exceptions."""
+    """It is clipped as later ones are; rare sales among zeros are no exceptions."""
     for at, huge in ((0, 1e6), (3, -1e6), (0, 1e20)):
         knobs = Knobs(ONE, seed=1)
         rng = np.random.default_rng(0)
@@ -143,7 +143,7 @@ def test_one_large_cost_among_the_first_is_no_unit() -> None:
             knobs.observe(ticket, huge if t == at else cost)
         assert 0.01 < knobs._tuner.answers.unit < 1.0
         assert knobs.best()["x"] == pytest.approx(0.4, abs=0.25)
-        assert knobs.report().tamed >= 1
+        assert knobs.report().clipped >= 1
     knobs = Knobs(ONE)
     for t in range(7):
         knobs.observe(knobs.predict().ticket, 100.0 if t == 2 else 0.0)

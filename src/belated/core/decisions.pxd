@@ -77,7 +77,7 @@ cdef class Scorer:
 
 cdef class ActionCounts:
     cdef readonly long long chosen, answered
-    cdef readonly double total
+    cdef readonly double total, squares
 
 cdef class OpenChoice:
     cdef readonly str action

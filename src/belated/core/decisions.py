@@ -482,10 +482,10 @@ class Scorer:
 
 
 class ActionCounts:
-    """Counts of one action: choices of it that were shown, those answered, the sum of rewards."""
+    """Counts of one action: choices shown, choices answered, sums of rewards and their squares."""
 
-    def __init__(self, chosen=0, answered=0, total=0.0):
-        self.chosen, self.answered, self.total = chosen, answered, total
+    def __init__(self, chosen=0, answered=0, total=0.0, squares=0.0):
+        self.chosen, self.answered, self.total, self.squares = chosen, answered, total, squares
 
 
 class OpenChoice:
@@ -520,7 +520,10 @@ class Choices(Component):
         "gain": VECTOR,
     }
     # Columns by action, by choice, and of the rows of hidden ones.
-    OF_ACTION = {"chosen": np.int64, "answered": np.int64, "totals": np.float64}
+    OF_ACTION = {
+        **dict.fromkeys(("chosen", "answered"), np.int64),
+        **dict.fromkeys(("totals", "squares"), np.float64),
+    }
     OF_CHOICE = {
         **dict.fromkeys(("tickets", "model_tickets", "places"), np.int64),
         **dict.fromkeys(("probabilities", "rewards", "spans"), np.float64),
@@ -584,8 +587,10 @@ class Choices(Component):
         if isnan(choice.reward):
             counts.answered += 1
             counts.total += reward
+            counts.squares += reward * reward
         else:
             counts.total += reward - choice.reward
+            counts.squares += reward * reward - choice.reward * choice.reward
         choice.reward = reward
         return 0
 
@@ -622,7 +627,7 @@ class Choices(Component):
         names = [*self.actions, *sorted(more)]
         place = {name: i for i, name in enumerate(names)}
         rows = [choice.row for choice in choices if choice.row is not None]
-        counts = [(c.chosen, c.answered, c.total) for c in self.actions.values()]
+        counts = [(c.chosen, c.answered, c.total, c.squares) for c in self.actions.values()]
         table = [
             (ticket, c.model_ticket, place[c.action], c.probability, c.reward, c.span)
             for ticket, c in zip(known, choices, strict=True)
@@ -662,7 +667,7 @@ class Choices(Component):
         names, rest = state.get("actions"), {n: v for n, v in state.items() if n != "actions"}
         demand(isinstance(names, list) and all(type(name) is str for name in names), "names")
         demand(len(set(names)) == len(names), "names")
-        chosen, answered, totals = take_columns(rest, self.OF_ACTION)
+        chosen, answered, totals, squares = take_columns(rest, self.OF_ACTION)
         choices = take_columns(rest, self.OF_CHOICE)
         (bounds,) = take_columns(rest, {"bounds": np.int64})
         indices, values = take_columns(rest, self.OF_ENTRY)
@@ -670,6 +675,7 @@ class Choices(Component):
         demand(chosen.size <= min(len(names), MOST_NAMES + 1), "counts")
         demand(((answered >= 0) & (answered <= chosen)).all(), "counts")
         demand((chosen <= COUNT.most).all() and (np.abs(totals) <= LARGE_VECTOR).all(), "counts")
+        demand((np.abs(squares) <= LARGE_VECTOR**2).all(), "counts")
         rounds, hidden = state["rounds"], int((choices[1] < 0).sum())
         demand(chosen.sum() + state["withdrawn"] + hidden == rounds, "counts")
         demand(max(state["own"], state["compared"]) <= rounds, "counts")

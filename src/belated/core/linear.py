@@ -890,7 +890,7 @@ class Linear(Component):
         counts["skipped"] -= self.heard
         counts["late"] += self.settled_late
         counts["settled"], counts["corrected"] = self.settled, self.corrected
-        counts["tamed"] = self.labels.clipped
+        counts["clipped"] = self.labels.clipped
         return counts
 
     # --- State -----------------------------------------------------------------------------------

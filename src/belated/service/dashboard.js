@@ -342,11 +342,15 @@ function actions(report, options) {
     head.title = name;
     const option = next.get(name);
     row.append(head, make("td", number(about.chosen)), make("td", number(about.answered)),
-      make("td", number(about.mean_reward)),
-      make("td", option ? `${(100 * option.probability).toFixed(1)} %` : ""),
-      make("td", option ? number(option.value) : ""));
+      make("td", withError(about)),
+      make("td", option ? `${(100 * option.probability).toFixed(1)} %` : ""));
     return row;
   }));
+}
+
+function withError(about) {
+  const error = about.standard_error;
+  return number(about.mean_reward) + (error == null ? "" : ` ± ${error.toPrecision(1)}`);
 }
 
 // --- Beginning -----------------------------------------------------------------------------------

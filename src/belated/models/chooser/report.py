@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from belated.models.linear.report import LinearReport
 from belated.tables import Row, Table
 
 if TYPE_CHECKING:
+    from belated.core.decisions import ActionCounts
     from belated.models.chooser.chooser import Chooser
 
 _SHOWN = 12  # actions in the table that a person reads
@@ -19,15 +21,18 @@ _SHOWN = 12  # actions in the table that a person reads
 
 @dataclass(frozen=True)
 class ActionReport:
-    """One action: how often it was shown, how often a reward was heard, and their mean.
+    """One action: how often it was shown, how often it was answered, and its mean reward.
 
-    Where silence is a reward, the mean is over all that were shown, with silence for those that
-    nothing was heard of yet; otherwise it is over the rewards heard, and None before the first.
+    Where silence is a reward, the mean is over all choices that were shown, with silence for those
+    without an answer; otherwise it is over the answers, and None before the first.
+    ``standard_error`` is that of the mean, and None before the second reward. It ignores that
+    the chooser shows an action less often after low rewards.
     """
 
     chosen: int
     answered: int
     mean_reward: float | None
+    standard_error: float | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -79,7 +84,8 @@ class ChooserReport(Table):
             rows.append(("baseline", f"{self.agreement:.1%}", gain))
         often = sorted(self.actions.items(), key=lambda item: -item[1].chosen)
         for name, action in often[:_SHOWN]:
-            mean = f"mean reward {_shown(action.mean_reward)}"
+            mean, error = f"mean reward {_shown(action.mean_reward)}", action.standard_error
+            mean += "" if error is None else f" ± {error:.1g}"
             rows.append((f"  {name[:24]}", f"{action.chosen:,}", mean))
         if len(often) > _SHOWN:
             rows.append((f"  and {len(often) - _SHOWN:,} more", "", ""))
@@ -115,7 +121,8 @@ def report_of(chooser: Chooser) -> ChooserReport:
     actions, rounds, by_name = {}, counted.rounds, dict(counted.actions)
     for name, counts in by_name.items():
         mean = _mean(counts.total, counts.answered, counts.chosen, silence)
-        actions[name] = ActionReport(counts.chosen, counts.answered, mean)
+        error = _standard_error(counts, mean, silence)
+        actions[name] = ActionReport(counts.chosen, counts.answered, mean, error)
     shown = sum(counts.chosen for counts in by_name.values())
     answered = sum(counts.answered for counts in by_name.values())
     total = add_in_order(counts.total for counts in by_name.values())
@@ -143,3 +150,15 @@ def _mean(total: float, answered: int, shown: int, silence: float | None) -> flo
     if silence is not None:
         total, answered = total + silence * (shown - answered), shown
     return total / answered if answered else None
+
+
+def _standard_error(
+    counts: ActionCounts, mean: float | None, silence: float | None
+) -> float | None:
+    """Return the standard error of the mean reward; None for fewer than two rewards."""
+    squares, count = counts.squares, counts.answered
+    if silence is not None:
+        squares, count = squares + silence**2 * (counts.chosen - count), counts.chosen
+    if count < 2 or mean is None:
+        return None
+    return math.sqrt(max(squares / count - mean**2, 0.0) / (count - 1))

@@ -207,7 +207,7 @@ class Knobs(
             skipped=counts["skipped"] - tuner.settled,
             settled=tuner.settled,
             corrected=tuner.corrected,
-            tamed=models.clipped,
+            clipped=models.clipped,
             mode=MODES[tuner.mode],
             goal=settings.goal,
             start=dict(settings.start),

@@ -91,7 +91,7 @@ class KnobsReport(Table):
     cancelled: int
     late: int
     corrected: int
-    tamed: int
+    clipped: int
     max_delay: int
     max_answered_delay: int
     max_unanswered_age: int

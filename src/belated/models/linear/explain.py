@@ -10,6 +10,9 @@ from belated.core.experts import bin_range
 from belated.models.linear.features import Features, Interactions
 from belated.tables import Row, Table
 
+SHOWN = 20
+"""Parts in the table; the row below them has the sum of the others."""
+
 
 @dataclass(frozen=True, repr=False)
 class Explanation(Table):
@@ -31,7 +34,10 @@ class Explanation(Table):
 
     def rows(self) -> list[Row]:
         """Return what a person reads."""
-        rows = [("constant", self.constant), *self.parts.items()]
+        parts = list(self.parts.items())
+        rows = [("constant", self.constant), *parts[:SHOWN]]
+        if rest := parts[SHOWN:]:
+            rows.append((f"{len(rest)} more", add_in_order(amount for _, amount in rest)))
         if self.open_tickets:
             rows.append(("open tickets", self.open_tickets))
         return [(name, f"{amount:+.5g}") for name, amount in [*rows, ("total", self.total)]]

@@ -18,7 +18,7 @@ class LinearReport(Table):
 
     ``skipped`` counts tickets that were given up on without a label, ``settled`` those whose label
     so far, also that of silence, became the last word by itself; ``corrected`` counts labels that
-    replaced another one, ``tamed`` those that were so far from all others that only a part was
+    replaced another one, ``clipped`` those that were so far from all others that only a part was
     learned. A ticket that was given up on closes when that happens. ``total_delay`` and
     ``max_delay`` count open tickets up to now; ``max_delay`` is the larger one of
     ``max_answered_delay``, of tickets with a last word, and ``max_unanswered_age``, of those that
@@ -32,7 +32,7 @@ class LinearReport(Table):
     skipped: int
     settled: int
     corrected: int
-    tamed: int
+    clipped: int
     cancelled: int
     late: int
     total_delay: int
@@ -69,8 +69,10 @@ class LinearReport(Table):
         ]
         if self.settled or self.corrected:
             rows.append(("settled", f"{self.settled:,}", f"corrected {self.corrected:,}"))
-        if self.tamed:
-            rows.append(("tamed", f"{self.tamed:,}", "labels far from all others, learned in part"))
+        if self.clipped:
+            advice = '; if they are errors, use loss="huber"' if self.loss == "squared" else ""
+            told = f"labels far from all others, learned in part{advice}"
+            rows.append(("clipped", f"{self.clipped:,}", told))
         largest = (
             f"largest {self.max_answered_delay:,} with a label, {self.max_unanswered_age:,} without"
         )

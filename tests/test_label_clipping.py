@@ -43,8 +43,8 @@ def test_a_far_label_is_learned_at_twenty_standard_deviations(kind: Any) -> None
     issued = model.predict([1.0])
     model.observe(issued.ticket, HUGE)
     assert sums(model) == pytest.approx([1.0 + 20.0 / 11.0, 10.0 + 400.0 * 10.0 / 11.0, 0.0, 21.0])
-    assert model.report().tamed == 1
-    assert "tamed                  1   labels far from all others" in str(model.report())
+    assert model.report().clipped == 1
+    assert "clipped                1   labels far from all others" in str(model.report())
     calm = told(Model(kind, bits=2), [0, 2] * 5)
     before = 10.0 * (calm.report().mean_loss or 0.0)
     lost = float(model.losses([issued.value], [HUGE])[0])
@@ -67,10 +67,10 @@ def test_a_slip_among_the_first_labels_is_noticed_with_the_sixth(kind: Any, at: 
     others = [label for label in [*labels, 2.0] if label != HUGE]
     reach = 20.0 * float(np.std(others))
     model = told(Model(kind, bits=2), labels)
-    assert (sums(model)[3], model.report().tamed) == (HUGE, 0)
+    assert (sums(model)[3], model.report().clipped) == (HUGE, 0)
     told(model, [2.0])
     assert sums(model)[3] == pytest.approx(np.mean(others) + reach)
-    assert model.report().tamed == 1
+    assert model.report().clipped == 1
     assert Model.restore(model.snapshot()).snapshot() == model.snapshot()
     assert all(share == 1.0 / 6.0 for share in model.report().experts.values())  # not charged yet
 
@@ -79,7 +79,7 @@ def test_first_labels_that_may_change_are_no_slips() -> None:
     model = Model(bits=2)
     for label in (0.0, 2.0, HUGE, 2.0, 1.0, 2.0):
         model.revise(model.predict([1.0]).ticket, label)
-    assert (sums(model)[3], model.report().tamed) == (HUGE, 0)
+    assert (sums(model)[3], model.report().clipped) == (HUGE, 0)
 
 
 def cost_of_a_slip(at: int, since: int) -> float:
@@ -105,7 +105,7 @@ def test_what_is_far_is_not_known_from_four_labels_or_from_equal_ones() -> None:
     for labels in ([0, 2, 0, 2], [3] * 50):
         model = told(Model(bits=2), [*labels, HUGE])
         assert sums(model)[3] == HUGE
-        assert model.report().tamed == 0
+        assert model.report().clipped == 0
 
 
 def test_weights_do_not_decide_what_is_far() -> None:
@@ -119,13 +119,13 @@ def test_weights_do_not_decide_what_is_far() -> None:
 @pytest.mark.parametrize(("kind", "usual"), [("logistic", 0.0), ("hinge", -1.0)])
 def test_answers_are_never_far(kind: Any, usual: float) -> None:
     model = told(Model(kind, bits=2), [usual] * 410 + [1.0] + [usual] * 10 + [1.0])
-    assert model.report().tamed == 0
+    assert model.report().clipped == 0
 
 
 def test_rare_labels_of_one_size_are_learned_as_they_are() -> None:
     """Each is more than twenty standard deviations away."""
     model = told(Model(bits=2), ([0.0] * 410 + [100.0]) * 2)
-    assert model.report().tamed == 0
+    assert model.report().clipped == 0
 
 
 def test_one_label_does_not_ruin_what_comes_after() -> None:
@@ -169,16 +169,16 @@ def errors_beside_a_label_that_is_taken_back(seed: int) -> npt.NDArray[np.float6
         max_size=60,
     )
 )
-def test_few_labels_are_tamed_in_any_range(labels: list[float]) -> None:
+def test_few_labels_are_clipped_in_any_range(labels: list[float]) -> None:
     """At most 1 + ln(R^2 / Q) / ln(1.9975), where Q is that of the first six; of these, one."""
     model = told(Model(bits=2), labels[:6])
-    first, before = sums(model)[1], model.report().tamed
+    first, before = sums(model)[1], model.report().clipped
     assert before <= 1
     assume(first > 0.0)
     told(model, labels[6:])
     length = max(labels) - min(labels)
     most = 1.0 + math.log(length**2 / first) / math.log(1.9975)
-    assert model.report().tamed - before <= most
+    assert model.report().clipped - before <= most
     low, high = sums(model)[2:]
     assert min(labels) <= low <= high <= max(labels)
 
@@ -187,12 +187,12 @@ def test_few_labels_are_tamed_in_any_range(labels: list[float]) -> None:
 def test_labels_that_become_a_thousand_times_as_large_are_followed(before: int) -> None:
     rng = np.random.default_rng(1)
     model = told(Model(bits=2), rng.normal(size=before))
-    assert model.report().tamed == 0
+    assert model.report().clipped == 0
     told(model, 1000.0 * rng.normal(size=20))
-    assert 0 < model.report().tamed <= 15
-    late = model.report().tamed
+    assert 0 < model.report().clipped <= 15
+    late = model.report().clipped
     told(model, 1000.0 * rng.normal(size=200))
-    assert model.report().tamed == late
+    assert model.report().clipped == late
 
 
 # --- Labels that change --------------------------------------------------------------------------
@@ -220,7 +220,7 @@ def test_instalments_on_a_far_label_change_nothing() -> None:
     for _ in range(5):
         model.add(ticket, HUGE)
     assert (sums(model), model.peek([1.0])) == (learned, value)
-    assert (model.report().tamed, model.report().corrected) == (6, 11)
+    assert (model.report().clipped, model.report().corrected) == (6, 11)
     model.observe(ticket, -HUGE)
     assert sums(model)[2] < -10.0
     assert Model.restore(model.snapshot()).snapshot() == model.snapshot()
@@ -254,9 +254,9 @@ def apart(kind: Any, seed: int, silence: float | None) -> tuple[float, int]:
             getattr(naive, verb)(ticket, label, **weight)
             waiting += [ticket] if verb == "revise" else []
     naive.learn()
-    assert model.report().tamed == naive.tamed
+    assert model.report().clipped == naive.clipped
     assert model.report().mean_loss == pytest.approx(naive.lost / naive.scored, rel=1e-5)
-    return worst, naive.tamed
+    return worst, naive.clipped
 
 
 @pytest.mark.parametrize("kind", NUMBERS)
@@ -265,4 +265,4 @@ def test_agrees_with_the_slow_version(kind: str) -> None:
     seeds = range(3 if everything() else 2)
     found = [apart(kind, seed, silence) for seed in seeds for silence in silences]
     assert max(each for each, _ in found) <= 1e-5
-    assert sum(tamed for _, tamed in found) >= 3
+    assert sum(clipped for _, clipped in found) >= 3
