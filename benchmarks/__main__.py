@@ -38,6 +38,7 @@ NAMES = (
     "matrices",
     "memory",
     "nights",
+    "outliers",
     "rare",
     "service",
     "silence_real",
