@@ -14,8 +14,8 @@ import pytest
 
 import belated as bl
 from belated.errors import LogError, SpecError
-from belated.evaluations.log import Columns, DecisionLog
-from belated.evaluations.reading import decisions_of
+from belated.evaluations.decision_log import DecisionLog
+from belated.evaluations.reading import Columns, decisions_of
 from belated.logs import read
 
 # What is tested is what stands around the models; compiled, those take no time.
@@ -103,7 +103,7 @@ def test_a_log_has_its_times() -> None:
     names: dict[str, Any] = {"action": "deed", "probability": "p", "context": ["town"]}
     options: list[dict[str, Any]] = [{"decided": "shown_at"}, {"rewarded": "x"}]
     found = bl.evaluate(log, silence=0.0, chooser=False, **names)
-    assert list(found.ripe.log.context) == ["town"]
+    assert list(found.mature.log.context) == ["town"]
     for option in (*options, {"tz": "UTC"}, {"unit": "s"}):
         with pytest.raises(LogError, match=f"is a Log.*leave out {next(iter(option))}"):
             bl.evaluate(log, silence=0.0, **names, **option)

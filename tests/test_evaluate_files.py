@@ -13,8 +13,8 @@ import pytest
 from belated import cli
 from belated.errors import LogError
 from belated.evaluations import dsjson
-from belated.evaluations.log import Columns, DecisionLog, Reading
-from belated.evaluations.reading import decisions_of
+from belated.evaluations.decision_log import DecisionLog
+from belated.evaluations.reading import Columns, Reading, decisions_of
 from belated.logs import read
 
 pa = pytest.importorskip("pyarrow")
@@ -216,7 +216,7 @@ def test_the_command_writes_words_and_a_page(
     ("more", "message"),
     [
         ([], "say what reward that means with silence= (--silence)"),
-        (["--silence", "0", "--action", "deed"], "Give action= (--action action), if"),
+        (["--silence", "0", "--action", "deed"], "Give action= (--action COLUMN); there is no"),
         (["--silence", "0", "--deadline", "soon"], "a length of time is a number"),
         (["--silence", "0", "--against", "me"], "against must be one of"),
         (["--silence", "0", "--out", "/nowhere/at/all.html"], "there is no folder"),

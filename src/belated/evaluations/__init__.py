@@ -28,11 +28,11 @@ from belated.arrays import Floats
 from belated.engine import Progress, progress_bar
 from belated.errors import LogError, SpecError
 from belated.evaluations import policies as kinds
+from belated.evaluations.decision_log import DecisionLog, MatureDecisions, end_of, mature
 from belated.evaluations.estimators import ESTIMATORS, Estimate, Estimator, Weighed
-from belated.evaluations.log import Columns, DecisionLog, Reading, Ripe, end_of, ripe
-from belated.evaluations.policies import Given, Policy, learn, start_of, walk
-from belated.evaluations.reading import decisions_of
-from belated.evaluations.result import Evaluation, Judged, Part
+from belated.evaluations.policies import CHOOSER, LOGGED, Given, Policy, learn, start_of, walk
+from belated.evaluations.reading import Columns, Reading, decisions_of
+from belated.evaluations.result import Evaluation, Part, PolicyResult
 from belated.logs import DateOrder, OnBad, Unit
 from belated.logs.log import SECONDS
 from belated.logs.spans import span_in
@@ -41,9 +41,18 @@ from belated.models.clock import Duration
 from belated.models.moments import Time
 from belated.report.slicing import usual
 
-__all__ = ["DecisionLog", "Estimate", "Evaluation", "Judged", "Part", "evaluate", "warm_start"]
+__all__ = [
+    "DecisionLog",
+    "Estimate",
+    "Evaluation",
+    "Part",
+    "PolicyResult",
+    "evaluate",
+    "warm_start",
+]
 
-_STEPS = 100  # of the progress bar, for every walk through the log
+STEPS = 100
+"""Of the progress bar, for every walk through the log."""
 
 
 def evaluate(
@@ -63,7 +72,7 @@ def evaluate(
     until: Time | str | None = None,
     chooser: bool = True,
     estimator: Estimator = "dr",
-    against: str = kinds.LOGGED,
+    against: str = LOGGED,
     blocks: int | None = None,
     slices: Sequence[str] | None = None,
     dates: DateOrder | None = None,
@@ -86,7 +95,7 @@ def evaluate(
     refused, unless it is among those that were ``known`` when the decision was made.
 
     A decision counts when its ``deadline`` has passed at the end of the log, or at ``until``, with
-    what was heard by then; ``silence`` is the reward of those of which nothing was. ``until`` is
+    the reward that arrived by then; ``silence`` is the reward of those without one. ``until`` is
     read as the dates of the log are, with the same ``tz`` and ``dates``. Without a deadline all
     count, and without ``silence`` a decision that has no reward is refused.
 
@@ -101,8 +110,8 @@ def evaluate(
     Every policy is estimated by inverse propensity weights ("ips"), the same self-normalised
     ("snips"), and doubly robust ("dr"); ``estimator`` is the one for differences, slices and the
     verdict. Differences are paired, to the policy named ``against``. ``blocks`` takes variances
-    from so many stretches of time, where rewards share what happens to them. ``slices`` are columns
-    by which rewards are shown.
+    from so many stretches of time, where the logged policy kept an action for some time.
+    ``slices`` are columns by which rewards are shown.
     """
     _check(estimator, blocks, silence)
     given = kinds.named(policies)
@@ -119,14 +128,13 @@ def evaluate(
         deadline=deadline,
         reading=Reading(dates, tz, unit, on_bad, encoding, tuple(missing)),
     )
-    counted = ripe(
-        read,
-        silence=silence,
-        deadline=None if deadline is None else _deadline(deadline, read),
-        until=None if until is None else end_of(until, read, tz=tz, dates=dates),
-    )
+    span = None
+    if deadline is not None:
+        span = span_in(deadline, read.unit, "evaluate", has_dates=read.has_dates)
+    end = None if until is None else end_of(until, read, tz=tz, dates=dates)
+    counted = mature(read, silence=silence, deadline=span, until=end)
     walks = 1 + sum(isinstance(each, Chooser) for each in given.values())
-    with progress_bar("evaluating", walks * _STEPS, progress) as bar:
+    with progress_bar("evaluating", walks * STEPS, progress) as bar:
         played, predictions = _played(counted, given, chooser, bar)
     if against not in played:
         raise SpecError(f"evaluate: against must be one of {', '.join(played)}, got {against!r}")
@@ -176,10 +184,6 @@ def _sliced(log: DecisionLog, slices: Sequence[str] | None) -> tuple[str, ...]:
     return tuple(slices)
 
 
-def _deadline(deadline: Any, log: DecisionLog) -> float:
-    return span_in(deadline, log.unit, "evaluate", has_dates=log.has_dates)
-
-
 def _check(estimator: Any, blocks: Any, silence: Any) -> None:
     if estimator not in ESTIMATORS:
         known = ", ".join(map(repr, ESTIMATORS))
@@ -193,44 +197,35 @@ def _check(estimator: Any, blocks: Any, silence: Any) -> None:
 
 
 def _played(
-    counted: Ripe, given: Mapping[str, Given], with_chooser: bool, bar: Progress
+    counted: MatureDecisions, given: Mapping[str, Given], with_chooser: bool, bar: Progress
 ) -> tuple[dict[str, Policy], Floats]:
-    """Return what every policy would have done, and the rewards that a default chooser predicts."""
+    """Return the probabilities of every policy, and the rewards that a default chooser predicts."""
     log = counted.log
     scale = 1.0 if log.unit is None else SECONDS[log.unit]
     deadline = None if counted.deadline is None else counted.deadline * scale
-    found = list(kinds.usual(log))
-    kinds.refuse_twice(given, found)
-    ours = Chooser(silence=counted.silence, deadline=deadline)
-    probabilities, predictions = walk(log, ours, _reporter(bar, len(log)))
-    if with_chooser and kinds.CHOOSER not in given:
-        found.append(kinds.of_walk(log, kinds.CHOOSER, probabilities))
-    for name, each in given.items():
-        if isinstance(each, Chooser):
-            theirs, _ = walk(log, each, _reporter(bar, len(log)))
-            found.append(kinds.of_walk(log, name, theirs))
-        else:
-            found.append(kinds.own(log, name, each))
-    return {policy.name: policy for policy in found}, predictions
 
-
-def _reporter(bar: Progress, total: int) -> Any:
-    """Return what moves the bar by the steps of one walk."""
-    shown = 0
-
-    def report(done: int) -> None:
-        nonlocal shown
-        while shown < _STEPS * done // total:
-            shown += 1
+    def advance(done: int) -> None:
+        for _ in range(STEPS * done // len(log) - STEPS * (done - 1) // len(log)):
             bar.advance()
 
-    return report
+    found = list(kinds.usual(log))
+    for policy in found:
+        if policy.name in given:
+            raise SpecError(f"evaluate: {policy.name!r} is there already; rename your policy")
+    ours = Chooser(silence=counted.silence, deadline=deadline)
+    probabilities, predictions = walk(log, ours, advance)
+    walks = {CHOOSER: probabilities} if with_chooser and CHOOSER not in given else {}
+    walks |= {n: walk(log, one, advance)[0] for n, one in given.items() if isinstance(one, Chooser)}
+    about = "a Chooser that learned from the log as it went"
+    found += [kinds.of_probabilities(log, name, about, each) for name, each in walks.items()]
+    found += [kinds.own(log, name, each) for name, each in given.items() if name not in walks]
+    return {policy.name: policy for policy in found}, predictions
 
 
 def _weighed(log: DecisionLog, policy: Policy, predictions: Floats) -> Weighed:
     """Return all that the estimators need of a policy."""
     predicted = predictions[np.arange(len(log)), log.action]
-    if policy.name == kinds.LOGGED:  # the mean of its rewards, whatever is predicted
+    if policy.name == LOGGED:  # the mean of its rewards, whatever is predicted
         return Weighed(np.ones(len(log)), predicted, predicted)
     expected = None
     if policy.probabilities is not None:

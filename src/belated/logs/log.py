@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from belated.arrays import Array, Bools, Floats
-from belated.errors import SpecError
+from belated.errors import LogError, SpecError
 from belated.logs.kinds import NO_KINDS, Kinds
 from belated.timeline import Timeline
 from belated.timeline.clock import Clock, gaps
@@ -72,6 +72,13 @@ class BadRows:
         if self.count > len(self.first):
             lines.append(f"  and {self.count - len(self.first):,} more")
         return "\n".join(lines)
+
+    def error(self, who: str, name: str, total: int) -> LogError:
+        """Return the refusal of a log with such rows."""
+        return LogError(
+            f"{who}: {name}: {self}\nof {total:,}. Leave them out with on_bad='skip' "
+            "(--skip-bad-rows on the command line), or mend the log"
+        )
 
 
 NONE_BAD = BadRows()
