@@ -14,7 +14,7 @@ takes about a second of processor time, so that all of them take 40 minutes.
 
 **Warnings**: the chances of all rewards change with time (a random walk, the hour, a trend, good
 and bad days), and a fixed policy, a chooser with a floor, and one that takes the best action but in
-a tenth of the decisions write 20 logs each. The warning that actions were kept is to appear in at
+a tenth of the decisions write 60 logs each. The warning that actions were kept is to appear in at
 most 5 % of them. It is to appear in 90 % of the logs whose actions are kept for 50 decisions.
 """
 
@@ -41,7 +41,7 @@ DEADLINE = 1_000.0
 VISITORS, ACTIONS = 6, ("a", "b", "c")
 MEAN_WAITS = np.array([100.0, 200.0, 400.0])
 ASKED, SLACK = 0.95, 0.02
-WARNED_LOGS = 20
+WARNED_LOGS = 60
 CHANGES = ("none", "walk", "hours", "trend", "days")
 RULES = {
     "fixed": None,

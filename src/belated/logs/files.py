@@ -19,10 +19,11 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from belated.errors import LogError, MissingExtra
+from belated.errors import LogError
 from belated.logs.kinds import word
 from belated.logs.log import SHOWN
 from belated.logs.sources import Source, array_of, arrow, check_names, of_table, reading
+from belated.logs.workbooks import sheets_of
 
 STANDARD_INPUT = "-"
 BOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
@@ -369,50 +370,23 @@ def _arrow(file: Opener) -> Source:
 
 def _excel(name: str, path: Path) -> Source:
     """Return the first sheet with rows as a table; its first filled row has the names."""
-    try:
-        import python_calamine as calamine
-    except ImportError:
-        raise MissingExtra(
-            "python-calamine", extra="excel", where="reading an Excel file"
-        ) from None
-    try:
-        book = calamine.CalamineWorkbook.from_path(str(path))
-        sheets = {title: _filled(book.get_sheet_by_name(title)) for title in book.sheet_names}
-    except (calamine.CalamineError, OSError, IndexError, ValueError) as error:
-        raise LogError(f"logs: cannot read {name}: {error}; is the file complete?") from None
+    sheets = sheets_of(name, path)
     title = next((title for title, rows in sheets.items() if len(rows) > 1), None)
     if title is None:
         raise LogError(f"logs: {name} has no rows")
-    numbers, rows = zip(*sheets[title], strict=True)
-    heads, *cells = rows
-    columns = [*zip(*cells, strict=True)]
-    names = {
-        i: f"column {i + 1}" if head is None else word(head)
-        for i, head in enumerate(heads)
-        if head is not None or any(cell is not None for cell in columns[i])
+    numbers, (heads, *cells) = zip(*sheets[title], strict=True)
+    columns = {
+        f"column {i + 1}" if head is None else word(head): list(column)
+        for i, (head, *column) in enumerate(zip(heads, *cells, strict=True))
+        if head is not None or any(cell is not None for cell in column)
     }
-    check_names(name, [*names.values()])
-    table = arrow().table({names[i]: array_of([*columns[i]]) for i in names})
-    source = of_table(name, table)
+    check_names(name, [word(head) for head in heads if head is not None])
+    source = of_table(name, arrow().table({n: array_of(column) for n, column in columns.items()}))
     source.place = lambda row: f"row {numbers[row + 1]} of the sheet"
     if len(sheets) > 1:
         of = f"the first of {len(sheets)} sheets"
         source.notes.append(f"only {title!r} is read, {of} that holds a table")
     return source
-
-
-def _filled(sheet: Any) -> list[tuple[int, list[Any]]]:
-    """Return the rows of a sheet that are not empty, with their numbers."""
-    first = (sheet.start or (0, 0))[0] + 1
-    rows = enumerate(sheet.to_python(skip_empty_area=True), first)
-    return [(n, [*map(_cell, row)]) for n, row in rows if any(cell != "" for cell in row)]
-
-
-def _cell(cell: Any) -> Any:
-    """Return the value of a cell of a sheet; whole numbers are no fractions."""
-    if cell == "":
-        return None
-    return int(cell) if isinstance(cell, float) and cell.is_integer() else cell
 
 
 # ---- many files ----------------------------------------------------------------------------------
