@@ -260,7 +260,6 @@ def marks_in(sample: Any, columns: Columns) -> dict[float, int]:
     counts = {mark: int(np.count_nonzero(answers == mark)) for mark in MARKS}
     if counted_form(answers[~np.isin(answers, MARKS)]) is not None:
         return {mark: count for mark, count in counts.items() if count >= LEAST}
-    early = np.unique(answers[answers < np.min(asked, initial=np.inf)])
+    early = np.unique(answers[answers < asked.min()]) if len(asked) else asked
     least = max(1.0, SHARE * sample.num_rows)
-    is_mark = len(asked) > 0 and len(early) == 1
-    return {m: n for m, n in counts.items() if is_mark and n >= least and m == early[0]}
+    return {m: n for m, n in counts.items() if n >= least and early.tolist() == [m]}
