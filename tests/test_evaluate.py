@@ -375,27 +375,6 @@ def test_the_warning_of_kept_actions_ends_with_blocks() -> None:
     assert repetition(np.ones(1000)) == 0.0
 
 
-def test_coverage_on_a_few_simulated_logs() -> None:
-    """The benchmark counts on a thousand logs of 5,000; here a few small ones must not be far off.
-
-    With 120 logs, 0.95 is at least 0.89 and less than all with a probability of 0.99.
-    """
-    rng = np.random.default_rng(0)
-    hits, zeros = 0, np.zeros(800)
-    for _ in range(120):
-        visitor = rng.integers(0, 2, 800)
-        chance = np.array([[0.2, 0.5, 0.3], [0.6, 0.1, 0.3]])
-        logged = np.array([[0.6, 0.2, 0.2], [0.1, 0.3, 0.6]])[visitor]
-        action = (rng.random((800, 1)) > logged.cumsum(axis=1)).sum(axis=1)
-        rewards = (rng.random(800) < chance[visitor, action]).astype(float)
-        weights = (action == 1) / logged[np.arange(800), action]
-        terms = Weighed(weights, zeros + 0.3, zeros + 0.3).terms("dr", rewards)
-        assert terms is not None
-        estimate = interval(terms, rewards)
-        hits += estimate.low <= chance[:, 1].mean() <= estimate.high
-    assert 107 <= hits <= 119
-
-
 # ---- overlap and speeds ------------------------------------------------------------------------
 
 
