@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -10,10 +10,11 @@ import numpy as np
 
 from belated.arrays import Array, Floats
 from belated.errors import LogError
-from belated.evaluations import dsjson, stored
+from belated.evaluations import dsjson
 from belated.evaluations.decision_log import NO_PROBABILITY, DecisionLog, can_be, coded
 from belated.logs import BadRow, BadRows, DateOrder, Log, OnBad, Told, Unit, scan
 from belated.logs.columns import NoColumn, Roles
+from belated.logs.files import is_parquet
 from belated.logs.kinds import word
 from belated.logs.leaks import CHANGED, Hidden, check_known, is_target, told
 from belated.logs.log import SHOWN
@@ -82,10 +83,14 @@ def decisions_of(
     if isinstance(data, str | Path) and dsjson.is_dsjson(Path(data)):
         _refuse("dsjson", str(data), columns, reading)
         return dsjson.read(data, on_bad=reading.on_bad)
-    if (found := stored.lines_in(data)) is not None:
-        _refuse("the log of a store", found[0], columns, reading)
-        span = None if deadline is None else span_in(deadline, "s", "evaluate")
-        return stored.decisions_in(*found, silence=silence, deadline=span)
+    is_path = isinstance(data, str | Path)
+    if is_parquet(data) if is_path else isinstance(data, Iterator | Sequence):
+        from belated.evaluations import stored  # which brings stores and their models
+
+        if (found := stored.lines_in(data)) is not None:
+            _refuse("the log of a store", found[0], columns, reading)
+            span = None if deadline is None else span_in(deadline, "s", "evaluate")
+            return stored.decisions_in(*found, silence=silence, deadline=span)
     if isinstance(data, Log):
         _refuse("a Log", data.name, columns, reading, ("decided", "rewarded"))
         return _decisions(data, columns, policies, silence, reading.on_bad, "row {}".format)

@@ -23,7 +23,7 @@ NAME = "log of a store"
 def lines_in(data: Any) -> tuple[str, Iterable[Logged]] | None:
     """Return the name and the lines of a log of a store or of its export; None: it is neither."""
     if isinstance(data, str | Path):
-        found = exported(data) if Path(data).suffix == ".parquet" else None
+        found = exported(data)
         return None if found is None else (str(data), found)
     if isinstance(data, Iterator):
         first = next(data, None)
