@@ -111,7 +111,8 @@ def notes(evaluation: Evaluation) -> str:
         f"Rewards per decision, {TITLES[evaluation.estimator]}, in the decisions of this log: "
         "other days may differ. Intervals of rewards are for one policy at a time; those of "
         f"differences, and with them better, worse and tie, hold for {together} at once. The "
-        "effective size is the number of decisions of the policy's own that would say as much. "
+        "effective sample size is the number of decisions of the policy's own that would say as "
+        "much. "
         f"Context: {', '.join(log.context) or 'none'}."
     )
     return " ".join([text, *log.notes])
@@ -122,7 +123,7 @@ def heads(evaluation: Evaluation) -> tuple[str, ...]:
     others = len(evaluation.given) - 1
     together = "95 % interval" if others == 1 else f"95 %, all {others}"
     against = f"vs {evaluation.against}"[:10]
-    return ("policy", "reward", "95 % interval", against, together, "", "effective size")
+    return ("policy", "reward", "95 % interval", against, together, "", "effective sample size")
 
 
 def table(evaluation: Evaluation) -> list[tuple[str, ...]]:
