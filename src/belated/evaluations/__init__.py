@@ -85,14 +85,13 @@ def evaluate(
 ) -> Evaluation:
     """Say what policies would have earned in the decisions of a log, with 95 % intervals.
 
-    ``log`` is whatever :func:`belated.logs.read` takes, with the same ``dates``, ``tz``, ``unit``,
-    ``encoding``, ``missing`` and ``on_bad``, a file of Vowpal Wabbit's dsjson, or the log of a
-    stored :class:`belated.Chooser` (``store.log``) or its export. Every row is a decision: the
-    ``action`` taken, the ``probability`` with which it was taken, the ``reward``, when it was
-    ``decided`` and when it was ``rewarded`` (columns of times are guessed where there is no doubt),
-    and the ``context``, by default every other column but those to ``ignore``. A column of the
-    context that is the reward, its time or how long it took, in any unit, shifted or rounded, is
-    refused, unless it is among those that were ``known`` when the decision was made.
+    ``log`` is whatever :func:`belated.logs.read` takes, with the same arguments, a file of Vowpal
+    Wabbit's dsjson, or the log of a stored :class:`belated.Chooser` (``store.log``) or its export.
+    Every row is a decision: the ``action`` taken, the ``probability`` with which it was taken, the
+    ``reward``, when it was ``decided`` and when it was ``rewarded`` (columns of times are guessed
+    where there is no doubt), and the ``context``, by default every other column but those to
+    ``ignore``. A column of the context that tells the reward, its time or its delay is refused,
+    unless it is among those that were ``known`` when the decision was made.
 
     A decision counts when its ``deadline`` has passed at the end of the log, or at ``until``, with
     the reward that arrived by then; ``silence`` is the reward of those without one. ``until`` is
@@ -104,8 +103,7 @@ def evaluate(
     ``chooser`` is False; and yours: functions (context, actions) -> an action or probabilities,
     choosers that have seen nothing, arrays, and names of columns. A column holds actions, or the
     probability of what was done; a text that is no column is what the names of several begin with,
-    one for every action. Of a policy that learns, what is estimated is the mean over the log of
-    what it would have earned at each moment, having learned from the logged actions so far.
+    one for every action.
 
     Every policy is estimated by inverse propensity weights ("ips"), the same self-normalised
     ("snips"), and doubly robust ("dr"); ``estimator`` is the one for differences, slices and the
@@ -138,7 +136,12 @@ def evaluate(
         played, predictions = _played(counted, given, chooser, bar)
     if against not in played:
         raise SpecError(f"evaluate: against must be one of {', '.join(played)}, got {against!r}")
-    sliced = _sliced(counted.log, slices)
+    there = counted.log.context
+    sliced = tuple(usual(there) if slices is None else slices)
+    for column in sliced:
+        if column not in there:
+            listed = ", ".join(map(repr, there)) or "none"
+            raise LogError(f"evaluate: there is no column {column!r} in the context: {listed}")
     weighed = {name: _weighed(counted.log, one, predictions) for name, one in played.items()}
     return Evaluation(counted, sliced, played, weighed, estimator, against, blocks)
 
@@ -171,17 +174,6 @@ def warm_start(chooser: Chooser, log: Any, **columns: Any) -> int:
     )
     learn(decisions, chooser, start_of(decisions, chooser), lambda *_: None)
     return len(decisions)
-
-
-def _sliced(log: DecisionLog, slices: Sequence[str] | None) -> tuple[str, ...]:
-    """Return the columns to slice by: those that were asked for, or the usual ones."""
-    if slices is None:
-        return tuple(usual(log.context))
-    for column in slices:
-        if column not in log.context:
-            listed = ", ".join(map(repr, log.context)) or "none"
-            raise LogError(f"evaluate: there is no column {column!r} in the context: {listed}")
-    return tuple(slices)
 
 
 def _check(estimator: Any, blocks: Any, silence: Any) -> None:

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from belated._version import __version__
 from belated.evaluations.diagnostics import delay_warning
-from belated.evaluations.estimators import ESTIMATORS, TITLES, Estimate
+from belated.evaluations.estimators import Estimate
 from belated.evaluations.policies import CHOOSER, LOGGED
 from belated.evaluations.result import Evaluation
-from belated.evaluations.words import lead, notes, range_of, signed
+from belated.evaluations.words import heads, lead, notes, signed, table
 from belated.report import Bars, Lines, Page, Section, Series, Table
 from belated.report.durations import axis, humane, moment, wait_axis
 from belated.report.plain import first_up, plain
@@ -73,23 +73,9 @@ def _rewards(evaluation: Evaluation) -> Section:
         "reward per decision",
         by_label=True,
     )
-    order = ESTIMATORS[::-1]  # the best known first
-    rows = []
-    for one in judged:
-        cells: list[float | str | None] = []
-        for found_by in (one.estimates[how] for how in order):
-            text = None if found_by is None else range_of(found_by).replace(" ", "\u00a0")
-            cells += [None if found_by is None else found_by.value, text]
-        rows.append((one.name, *cells))
-    heads = ["policy"]
-    for how in order:
-        heads += [TITLES[how], "95 % interval"]
-    return Section(
-        "What would every policy have earned?",
-        figure,
-        notes(evaluation),
-        Table(tuple(heads), tuple(rows)),
-    )
+    says = notes(evaluation)
+    rows = Table(heads(evaluation), tuple(table(evaluation)))
+    return Section("What would every policy have earned?", figure, says, rows)
 
 
 def _differences(evaluation: Evaluation) -> Iterable[Section]:
@@ -104,14 +90,6 @@ def _differences(evaluation: Evaluation) -> Iterable[Section]:
         "reward per decision",
         by_label=True,
     )
-    rows = [
-        (one.name, one.standing, *_cells(one.difference), *_cells(one.difference_for_all)[1:])
-        for one in judged
-    ]
-    heads = (
-        *("policy", "standing", "difference", "low, this one alone", "high, this one alone"),
-        *("low, for all at once", "high, for all at once"),
-    )
     counts = {
         word: sum(one.standing == word for one in judged) for word in ("better", "tie", "worse")
     }
@@ -121,7 +99,7 @@ def _differences(evaluation: Evaluation) -> Iterable[Section]:
         f"hold for all {len(judged)} comparisons at once, so that the best of many is not taken "
         "for better by luck. Where they cross 0 it is a tie."
     )
-    yield Section("Who is better, and by how much?", figure, says, Table(heads, tuple(rows)))
+    yield Section("Who is better, and by how much?", figure, says)
 
 
 def _over_time(evaluation: Evaluation) -> Iterable[Section]:
@@ -176,8 +154,8 @@ def _slices(evaluation: Evaluation) -> Iterable[Section]:
             gaps = part.differences
             best = max(gaps, key=lambda name: gaps[name].value, default="")
             rows.append((part.value, part.decisions, best or None, *_cells(gaps.get(best))))
-        table = Table((column, "decisions", "best", "gain", "low", "high"), tuple(rows))
-        yield Section(f"Does {column} matter?", figure, says, table)
+        shown = Table((column, "decisions", "best", "gain", "low", "high"), tuple(rows))
+        yield Section(f"Does {column} matter?", figure, says, shown)
 
 
 def _overlap(evaluation: Evaluation) -> Section:
@@ -198,8 +176,8 @@ def _overlap(evaluation: Evaluation) -> Section:
         f"How much each policy does the same as {evaluation.against}: 1 is always, 0 never. The "
         "less a policy does what was done, the less the log says about it."
     )
-    heads = ("policy", "what it is", "the same", "effective sample size", "largest weight")
-    return Section("How much does the log say?", None, says, Table(heads, rows))
+    names = ["policy", "what it is", "the same", "effective sample size", "largest weight"]
+    return Section("How much does the log say?", None, says, Table(tuple(names), rows))
 
 
 def _delays(evaluation: Evaluation) -> Section:
@@ -216,13 +194,13 @@ def _delays(evaluation: Evaluation) -> Section:
     for delay, wait in zip(delays, waits, strict=True):
         texts = (None if length is None else humane(length, unit) for length in wait)
         rows.append((delay.action, delay.taken, delay.heard, delay.mean_reward, *texts))
-    heads = ("action", "taken", "rewards in time", "mean reward", "median wait", "90 % of waits")
+    columns = ("action", "taken", "rewards in time", "mean reward", "median wait", "90 % of waits")
     says = "Rewards of no action come much sooner than those of another."
     if evaluation.unequal_delays is not None:
         says = first_up(delay_warning(*evaluation.unequal_delays, evaluation.mature))
     figure = Bars("How long rewards take", tuple(delay.action for delay in delays), groups, label)
     return Section(
-        "Do rewards of some actions come sooner?", figure, says, Table(heads, tuple(rows))
+        "Do rewards of some actions come sooner?", figure, says, Table(columns, tuple(rows))
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
@@ -108,14 +108,12 @@ def without(column: Any, words: Sequence[str], *, trimmed: bool = False) -> Any:
     return pa.compute.if_else(blank, pa.scalar(None, pa.string()), text if trimmed else column)
 
 
-def without_words(batch: Any, words: Sequence[str], only: str | None = None) -> Any:
-    """Return rows in which cells that are one of these words, numbers or dates are null.
-
-    ``only`` is the column in which that holds, instead of all.
-    """
+def without_words(batch: Any, words_of: Mapping[str, Sequence[str]]) -> Any:
+    """Return rows in which cells that are one of their column's words, or mean one, are null."""
     pa = arrow()
-    for place, name in enumerate(batch.schema.names if words else ()):
-        if only not in (None, name):
+    for place, name in enumerate(batch.schema.names):
+        words = words_of.get(name)
+        if not words:
             continue
         column = decoded(batch.column(place))
         if is_text(column):

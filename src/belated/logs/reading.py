@@ -120,11 +120,13 @@ def scan(
         zone_named(tz)
     source = source_of(data, encoding)
     words = tuple(dict.fromkeys(word.strip().lower() for word in missing))
-    sample = without_words(source.peek(), words)
+    sample = source.peek()
+    nothing = dict.fromkeys(sample.schema.names, words)
+    sample = without_words(sample, nothing)
     columns = choose(sample, source.name, predicted, observed, target, weight, features, roles)
     marks = marks_in(sample, columns)
-    nothing = {columns.observed: tuple(w for mark in marks for w in (f"{mark:g}", f"{mark:.1f}"))}
-    sample = without_words(sample, nothing[columns.observed], columns.observed)
+    nothing[columns.observed] += tuple(w for mark in marks for w in (f"{mark:g}", f"{mark:.1f}"))
+    sample = without_words(sample, nothing)
     found = decide(sample, dict.fromkeys(columns.features, features != "all"), kinds, tz, dates)
     found = Kinds(tuple(replace(kind, missing=words) for kind in found))
     clocks = clocks_of(sample, source.name, columns, unit, dates)
@@ -135,11 +137,12 @@ def scan(
     if target is not None and target != columns.observed:
         truth = _kind_of_target(sample, target, tz, dates)
         if truth.what == "text" and is_text(decoded(sample.column(target))):
-            nothing[target], counts = _marks_of(sample.column(target))
+            more, counts = _marks_of(sample.column(target))
+            nothing[target] += more
             said += [(target, repr(cell), count) for cell, count in counts.items()]
     of = f"of the first {sample.num_rows:,} rows is taken as no answer"
     notes = (*_repeated(sample), *(f"{name} = {cell} in {n:,} {of}" for name, cell, n in said))
-    return Scan(source, columns, clocks, found, truth, tz, on_bad, notes, words, nothing)
+    return Scan(source, columns, clocks, found, truth, tz, on_bad, notes, nothing)
 
 
 def _marks_of(column: Any) -> tuple[tuple[str, ...], Counter[str]]:
@@ -206,10 +209,8 @@ class Scan:
     on_bad: OnBad = "error"
     noted: tuple[str, ...] = ()
     """What the first rows show."""
-    missing: tuple[str, ...] = ()
-    """Further words that mean nothing in any column."""
     nothing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Words that mean no answer, by column."""
+    """Further words that mean nothing, by column."""
     bad: BadRows = field(default=NONE_BAD, init=False)
     """Bad rows that the last loop has met."""
 
@@ -265,10 +266,7 @@ class Scan:
         for batch in self.source.batches(names):
             if not batch.num_rows:
                 continue
-            batch = without_words(batch, self.missing)
-            for name, words in self.nothing.items():
-                batch = without_words(batch, words, name)
-            block, bad = self._block(batch, start)
+            block, bad = self._block(without_words(batch, self.nothing), start)
             self.bad += bad
             start += batch.num_rows
             if len(block) and (self.on_bad == "skip" or not self.bad):
