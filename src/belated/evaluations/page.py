@@ -99,7 +99,7 @@ def _differences(evaluation: Evaluation) -> Iterable[Section]:
         f"hold for all {len(judged)} comparisons at once, so that the best of many is not taken "
         "for better by luck. Where they cross 0 it is a tie."
     )
-    yield Section("Who is better, and by how much?", figure, says)
+    yield Section("Which policy is better, and by how much?", figure, says)
 
 
 def _over_time(evaluation: Evaluation) -> Iterable[Section]:

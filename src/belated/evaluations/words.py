@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from belated.evaluations.estimators import Estimate
     from belated.evaluations.result import Evaluation
 
-EFFECTIVE = "effective sample size"
 CALLED = {"logged": "the logged policy", "uniform": "uniform choice", "chooser": "the chooser"}
 
 
@@ -124,7 +123,7 @@ def heads(evaluation: Evaluation) -> tuple[str, ...]:
     others = len(evaluation.given) - 1
     together = "95 % interval" if others == 1 else f"95 %, all {others}"
     against = f"vs {evaluation.against}"[:10]
-    return ("policy", "reward", "95 % interval", against, together, "standing", EFFECTIVE)
+    return ("policy", "reward", "95 % interval", against, together, "standing", "effective size")
 
 
 def table(evaluation: Evaluation) -> list[tuple[str, ...]]:
