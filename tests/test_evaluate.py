@@ -30,6 +30,7 @@ from belated.evaluations.estimators import (
 from belated.evaluations.page import page_of
 from belated.evaluations.policies import Policy
 from belated.evaluations.reading import Columns, decisions_of
+from belated.logs import read
 from belated.report.page import to_html
 
 # What is tested is what stands around the models; compiled, those take no time.
@@ -466,6 +467,13 @@ def test_the_test_of_speeds_agrees_with_scipy() -> None:
         assert diagnostics.differ(waits, groups.astype(np.int64)) == (3 * min(chances) < 0.001)
 
 
+def test_actions_that_differ_in_case_only_are_named() -> None:
+    columns = columns_of(rows_of())
+    columns["action"] = ["Blue " if i == 3 else each for i, each in enumerate(columns["action"])]
+    found = bl.evaluate(columns, silence=0.0, deadline=20, chooser=False)
+    assert "'Blue ' and 'blue' differ only in capital letters or spaces" in found.about_log[0]
+
+
 # ---- what is given -----------------------------------------------------------------------------
 
 
@@ -678,6 +686,17 @@ def test_a_reward_needs_its_time(rows: list[naive.Row]) -> None:
 def test_refusals(rows: list[naive.Row], options: dict[str, Any], message: str) -> None:
     with pytest.raises((LogError, SpecError), match=message):
         bl.evaluate(columns_of(rows), **{"silence": 0.0, "deadline": 20, **options})
+
+
+def test_logs_that_hold_no_decisions_are_refused(rows: list[naive.Row]) -> None:
+    columns = columns_of(rows)
+    with pytest.raises(LogError, match="has no rewards; name their column"):
+        bl.evaluate(read(columns, features="all"), silence=0.0)
+    with pytest.raises(LogError, match="which column says how likely that was"):
+        bl.evaluate(read(columns, target="reward", features=["action"]), silence=0.0)
+    columns["probability"] = [2.0] * len(rows)
+    with pytest.raises(LogError, match="has no rows that can be used"):
+        bl.evaluate(columns, silence=0.0, on_bad="skip")
 
 
 def test_too_many_actions_are_refused() -> None:
