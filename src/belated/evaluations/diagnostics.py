@@ -14,7 +14,6 @@ from belated.evaluations.estimators import FEW, Estimate, Weighed, repetition, w
 from belated.evaluations.policies import Policy
 from belated.logs.ranks import compared, is_sure
 from belated.report.durations import humane
-from belated.report.plain import counted
 
 if TYPE_CHECKING:
     from belated.evaluations.result import Evaluation
@@ -121,10 +120,9 @@ def other_warnings(evaluation: Evaluation) -> list[str]:
     """Return warnings of delays, and of policies about which the log says little."""
     mature, found = evaluation.mature, []
     if mature.still_open:
-        counts = "counts" if mature.still_open == 1 else "count"
         found.append(
-            f"{counted(mature.still_open, 'decision')} {counts} as silent, though a reward may "
-            "still come: young decisions look worse than they are; give a deadline."
+            f"a reward may still come for {mature.still_open:,} of the decisions that count as "
+            "silent: young decisions look worse than they are; give a deadline."
         )
     if evaluation.unequal_delays is not None:
         found.append(delay_warning(*evaluation.unequal_delays, mature))
@@ -154,10 +152,9 @@ def _mean_warning(evaluation: Evaluation, means: dict[str, Estimate]) -> str:
     worst = max(known, key=lambda name: means[name].value, default=None)
     if worst is None or means[worst].low <= 1.0:
         listed = ", ".join(f"{name} {mean.value:.3g}" for name, mean in means.items())
-        they = "it does" if len(means) == 1 else "they do"
         return (
-            f"weights should be 1 on average and are not: {listed}. Either {they} what the logged "
-            "policy never does there, or the logged probabilities are wrong."
+            f"weights should be 1 on average and are not: {listed}. Either the logged policy never "
+            "does there what these do, or the logged probabilities are wrong."
         )
     log, action, often = evaluation.mature.log, worst.removeprefix("always "), ""
     if action != worst and action in log.actions:

@@ -40,22 +40,18 @@ def lead(evaluation: Evaluation) -> list[str]:
 def title(evaluation: Evaluation) -> str:
     """Say what was evaluated, and what did not count."""
     mature, log = evaluation.mature, evaluation.mature.log
-    decisions, actions = counted(mature.decisions, "decision"), counted(len(log.actions), "action")
-    text = f"{evaluation.name}: {decisions} among {actions}"
+    actions, by = counted(len(log.actions), "action"), ""
+    text = f"{evaluation.name}: {counted(mature.decisions, 'decision')} among {actions}"
     if mature.deadline is None:
         text += ", all of which count."
     else:
-        count, young = evaluation.counted, mature.too_young
-        text += (
-            f"; {count:,} {'counts' if count == 1 else 'count'}, and {young:,} "
-            f"{'is' if young == 1 else 'are'} too young: made less than "
-            f"{humane(mature.deadline, log.unit)} before the end."
-        )
+        by, length = " by the deadline", humane(mature.deadline, log.unit)
+        text += f"; {evaluation.counted:,} count, as those made less than {length} before the end "
+        text += f"are too young ({mature.too_young:,})."
     if mature.silent:
-        by = " by the deadline" if mature.deadline is not None else ""
-        text += f" {mature.silent:,} have no reward{by}, which counts as "
-        text += f"{plain(mature.silence or 0.0)}"
-        text += f"; of {mature.late:,} of them a reward came too late." if mature.late else "."
+        text += f" No reward came{by} in {mature.silent:,}, which counts as "
+        text += plain(mature.silence or 0.0)
+        text += f"; in {mature.late:,} of them it came too late." if mature.late else "."
     return text
 
 
