@@ -12,8 +12,7 @@ import pytest
 import belated as bl
 from belated.errors import LogError
 from belated.evaluations import warm_start
-from belated.evaluations.log import Columns
-from belated.evaluations.reading import decisions_of
+from belated.evaluations.reading import Columns, decisions_of
 
 USUAL = Columns()
 START = 1_767_225_600.0  # 2026-01-01

@@ -184,6 +184,16 @@ def test_sheets_as_people_have_them(tmp_path: Path) -> None:
     path.write_bytes(book([["a cover"]], []))
     with pytest.raises(LogError, match="has no rows"):
         read(path)
+    with zipfile.ZipFile(path) as archive:  # one cell in the last corner needs 17 billion of them
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    parts["xl/worksheets/sheet1.xml"] = parts["xl/worksheets/sheet1.xml"].replace(
+        b"</sheetData>", b'<row r="1048576"><c r="XFD1048576"><v>1</v></c></row></sheetData>'
+    )
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in parts.items():
+            archive.writestr(name, data)
+    with pytest.raises(LogError, match="is no cell far from all others"):
+        read(path)
 
 
 def test_files_of_a_folder_that_lack_columns_are_named(tmp_path: Path) -> None:

@@ -56,8 +56,9 @@ def test_numpy_alone_is_loaded_with_a_name(python: Python) -> None:
     assert timeline.isdisjoint({"matplotlib", "pandas", "polars", "scipy"})
 
 
-def test_audits_and_replays_load_no_store(python: Python) -> None:
-    source = "import belated.audits, belated.replays, sys; print('belated.store' in sys.modules)"
+def test_the_analysis_of_logs_loads_no_store(python: Python) -> None:
+    packages = "belated.audits, belated.evaluations, belated.replays"
+    source = f"import {packages}, sys; print('belated.store' in sys.modules)"
     assert python("-c", source).strip() == "False"
 
 

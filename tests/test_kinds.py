@@ -208,12 +208,6 @@ def test_counts_since_1970_are_recognised(unit: str) -> None:
             read({"asked_at": [1_717_162_200], "answered_at": asked[:1]})
 
 
-def test_dates_in_digits() -> None:
-    log = read({"asked_at": [20240531, 20240601], "answered_at": [20240602, None]})
-    assert log.is_calendar
-    assert log.observed_at.astype("M8[D]").tolist() == [date(2024, 6, 2), None]
-
-
 @pytest.mark.parametrize("cells", [[[1], [2]], [{"a": 1}, {"a": 2}], [b"a", b"b"]], ids=str)
 def test_lists_and_structs_are_refused(cells: list[Any]) -> None:
     data = pa.table(table(x=cells))

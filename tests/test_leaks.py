@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from belated.errors import LogError
-from belated.evaluations.log import Columns
-from belated.evaluations.reading import decisions_of
+from belated.evaluations.reading import Columns, decisions_of
 from belated.logs.leaks import is_copy, is_rounded, step_of
 from belated.replays.labels import Labels, Silence
 from belated.replays.task import Asked, Task, task_of

@@ -132,10 +132,6 @@ def test_every_source_gives_the_same_log(kind: str, tmp_path: Path) -> None:
     assert log.row(0) == {"shop": "a", "size": 1.0}
     assert log.row(2) == {"size": 3.0}
     assert log.timeline == Timeline.from_intervals(ns(*ASKED), ns(*ANSWERED))
-
-
-@pytest.mark.parametrize("kind", SOURCES)
-def test_blocks_put_together_are_the_whole(kind: str, tmp_path: Path) -> None:
     found = scan(SOURCES[kind](tmp_path))
     assert (found.columns.predicted, found.columns.observed) == ("asked_at", "answered_at")
     stretches = list(Timeline.chunks(found.times()))

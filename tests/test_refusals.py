@@ -199,7 +199,7 @@ def test_counts_since_1970_need_a_unit_for_their_deadline() -> None:
         evaluate(decisions, silence=0.0, deadline=14, chooser=False)
     options: dict[str, Any] = {"silence": 0.0, "deadline": "3d", "chooser": False}
     judged = evaluate(decisions, **options)
-    assert judged.ripe.deadline == 3 * 86_400_000.0
+    assert judged.mature.deadline == 3 * 86_400_000.0
     ended = evaluate(decisions, until="2024-07-01", **options)
     again = evaluate(decisions, until=1_719_792_000_000, **options)
     assert ended.counted == again.counted < judged.counted

@@ -28,11 +28,11 @@ from belated.arrays import Floats
 from belated.engine import Progress, progress_bar
 from belated.errors import LogError, SpecError
 from belated.evaluations import policies as kinds
+from belated.evaluations.decision_log import DecisionLog, MatureDecisions, end_of, mature
 from belated.evaluations.estimators import ESTIMATORS, Estimate, Estimator, Weighed
-from belated.evaluations.log import Columns, DecisionLog, Reading, Ripe, end_of, ripe
-from belated.evaluations.policies import Given, Policy, learn, start_of, walk
-from belated.evaluations.reading import decisions_of
-from belated.evaluations.result import Evaluation, Judged, Part
+from belated.evaluations.policies import CHOOSER, LOGGED, Given, Policy, learn, start_of, walk
+from belated.evaluations.reading import Columns, Reading, decisions_of
+from belated.evaluations.result import Evaluation, Part, PolicyResult
 from belated.logs import DateOrder, OnBad, Unit
 from belated.logs.log import SECONDS
 from belated.logs.spans import span_in
@@ -41,9 +41,18 @@ from belated.models.clock import Duration
 from belated.models.moments import Time
 from belated.report.slicing import usual
 
-__all__ = ["DecisionLog", "Estimate", "Evaluation", "Judged", "Part", "evaluate", "warm_start"]
+__all__ = [
+    "DecisionLog",
+    "Estimate",
+    "Evaluation",
+    "Part",
+    "PolicyResult",
+    "evaluate",
+    "warm_start",
+]
 
-_STEPS = 100  # of the progress bar, for every walk through the log
+STEPS = 100
+"""Of the progress bar, for every walk through the log."""
 
 
 def evaluate(
@@ -63,7 +72,7 @@ def evaluate(
     until: Time | str | None = None,
     chooser: bool = True,
     estimator: Estimator = "dr",
-    against: str = kinds.LOGGED,
+    against: str = LOGGED,
     blocks: int | None = None,
     slices: Sequence[str] | None = None,
     dates: DateOrder | None = None,
@@ -76,17 +85,16 @@ def evaluate(
 ) -> Evaluation:
     """Say what policies would have earned in the decisions of a log, with 95 % intervals.
 
-    ``log`` is whatever :func:`belated.logs.read` takes, with the same ``dates``, ``tz``, ``unit``,
-    ``encoding``, ``missing`` and ``on_bad``, a file of Vowpal Wabbit's dsjson, or the log of a
-    stored :class:`belated.Chooser` (``store.log``) or its export. Every row is a decision: the
-    ``action`` taken, the ``probability`` with which it was taken, the ``reward``, when it was
-    ``decided`` and when it was ``rewarded`` (columns of times are guessed where there is no doubt),
-    and the ``context``, by default every other column but those to ``ignore``. A column of the
-    context that is the reward, its time or how long it took, in any unit, shifted or rounded, is
-    refused, unless it is among those that were ``known`` when the decision was made.
+    ``log`` is whatever :func:`belated.logs.read` takes, with the same arguments, a file of Vowpal
+    Wabbit's dsjson, or the log of a stored :class:`belated.Chooser` (``store.log``) or its export.
+    Every row is a decision: the ``action`` taken, the ``probability`` with which it was taken, the
+    ``reward``, when it was ``decided`` and when it was ``rewarded`` (columns of times are guessed
+    where there is no doubt), and the ``context``, by default every other column but those to
+    ``ignore``. A column of the context that tells the reward, its time or its delay is refused,
+    unless it is among those that were ``known`` when the decision was made.
 
     A decision counts when its ``deadline`` has passed at the end of the log, or at ``until``, with
-    what was heard by then; ``silence`` is the reward of those of which nothing was. ``until`` is
+    the reward that arrived by then; ``silence`` is the reward of those without one. ``until`` is
     read as the dates of the log are, with the same ``tz`` and ``dates``. Without a deadline all
     count, and without ``silence`` a decision that has no reward is refused.
 
@@ -95,14 +103,13 @@ def evaluate(
     ``chooser`` is False; and yours: functions (context, actions) -> an action or probabilities,
     choosers that have seen nothing, arrays, and names of columns. A column holds actions, or the
     probability of what was done; a text that is no column is what the names of several begin with,
-    one for every action. Of a policy that learns, what is estimated is the mean over the log of
-    what it would have earned at each moment, having learned from the logged actions so far.
+    one for every action.
 
     Every policy is estimated by inverse propensity weights ("ips"), the same self-normalised
     ("snips"), and doubly robust ("dr"); ``estimator`` is the one for differences, slices and the
     verdict. Differences are paired, to the policy named ``against``. ``blocks`` takes variances
-    from so many stretches of time, where rewards share what happens to them. ``slices`` are columns
-    by which rewards are shown.
+    from so many stretches of time, where the logged policy kept an action for some time.
+    ``slices`` are columns by which rewards are shown.
     """
     _check(estimator, blocks, silence)
     given = kinds.named(policies)
@@ -119,18 +126,22 @@ def evaluate(
         deadline=deadline,
         reading=Reading(dates, tz, unit, on_bad, encoding, tuple(missing)),
     )
-    counted = ripe(
-        read,
-        silence=silence,
-        deadline=None if deadline is None else _deadline(deadline, read),
-        until=None if until is None else end_of(until, read, tz=tz, dates=dates),
-    )
+    span = None
+    if deadline is not None:
+        span = span_in(deadline, read.unit, "evaluate", has_dates=read.has_dates)
+    end = None if until is None else end_of(until, read, tz=tz, dates=dates)
+    counted = mature(read, silence=silence, deadline=span, until=end)
     walks = 1 + sum(isinstance(each, Chooser) for each in given.values())
-    with progress_bar("evaluating", walks * _STEPS, progress) as bar:
+    with progress_bar("evaluating", walks * STEPS, progress) as bar:
         played, predictions = _played(counted, given, chooser, bar)
     if against not in played:
         raise SpecError(f"evaluate: against must be one of {', '.join(played)}, got {against!r}")
-    sliced = _sliced(counted.log, slices)
+    there = counted.log.context
+    sliced = tuple(usual(there) if slices is None else slices)
+    for column in sliced:
+        if column not in there:
+            listed = ", ".join(map(repr, there)) or "none"
+            raise LogError(f"evaluate: there is no column {column!r} in the context: {listed}")
     weighed = {name: _weighed(counted.log, one, predictions) for name, one in played.items()}
     return Evaluation(counted, sliced, played, weighed, estimator, against, blocks)
 
@@ -165,21 +176,6 @@ def warm_start(chooser: Chooser, log: Any, **columns: Any) -> int:
     return len(decisions)
 
 
-def _sliced(log: DecisionLog, slices: Sequence[str] | None) -> tuple[str, ...]:
-    """Return the columns to slice by: those that were asked for, or the usual ones."""
-    if slices is None:
-        return tuple(usual(log.context))
-    for column in slices:
-        if column not in log.context:
-            listed = ", ".join(map(repr, log.context)) or "none"
-            raise LogError(f"evaluate: there is no column {column!r} in the context: {listed}")
-    return tuple(slices)
-
-
-def _deadline(deadline: Any, log: DecisionLog) -> float:
-    return span_in(deadline, log.unit, "evaluate", has_dates=log.has_dates)
-
-
 def _check(estimator: Any, blocks: Any, silence: Any) -> None:
     if estimator not in ESTIMATORS:
         known = ", ".join(map(repr, ESTIMATORS))
@@ -193,44 +189,35 @@ def _check(estimator: Any, blocks: Any, silence: Any) -> None:
 
 
 def _played(
-    counted: Ripe, given: Mapping[str, Given], with_chooser: bool, bar: Progress
+    counted: MatureDecisions, given: Mapping[str, Given], with_chooser: bool, bar: Progress
 ) -> tuple[dict[str, Policy], Floats]:
-    """Return what every policy would have done, and the rewards that a default chooser predicts."""
+    """Return the probabilities of every policy, and the rewards that a default chooser predicts."""
     log = counted.log
     scale = 1.0 if log.unit is None else SECONDS[log.unit]
     deadline = None if counted.deadline is None else counted.deadline * scale
-    found = list(kinds.usual(log))
-    kinds.refuse_twice(given, found)
-    ours = Chooser(silence=counted.silence, deadline=deadline)
-    probabilities, predictions = walk(log, ours, _reporter(bar, len(log)))
-    if with_chooser and kinds.CHOOSER not in given:
-        found.append(kinds.of_walk(log, kinds.CHOOSER, probabilities))
-    for name, each in given.items():
-        if isinstance(each, Chooser):
-            theirs, _ = walk(log, each, _reporter(bar, len(log)))
-            found.append(kinds.of_walk(log, name, theirs))
-        else:
-            found.append(kinds.own(log, name, each))
-    return {policy.name: policy for policy in found}, predictions
 
-
-def _reporter(bar: Progress, total: int) -> Any:
-    """Return what moves the bar by the steps of one walk."""
-    shown = 0
-
-    def report(done: int) -> None:
-        nonlocal shown
-        while shown < _STEPS * done // total:
-            shown += 1
+    def advance(done: int) -> None:
+        for _ in range(STEPS * done // len(log) - STEPS * (done - 1) // len(log)):
             bar.advance()
 
-    return report
+    found = list(kinds.usual(log))
+    for policy in found:
+        if policy.name in given:
+            raise SpecError(f"evaluate: {policy.name!r} is there already; rename your policy")
+    ours = Chooser(silence=counted.silence, deadline=deadline)
+    probabilities, predictions = walk(log, ours, advance)
+    walks = {CHOOSER: probabilities} if with_chooser and CHOOSER not in given else {}
+    walks |= {n: walk(log, one, advance)[0] for n, one in given.items() if isinstance(one, Chooser)}
+    about = "a Chooser that learned from the log as it went"
+    found += [kinds.of_probabilities(log, name, about, each) for name, each in walks.items()]
+    found += [kinds.own(log, name, each) for name, each in given.items() if name not in walks]
+    return {policy.name: policy for policy in found}, predictions
 
 
 def _weighed(log: DecisionLog, policy: Policy, predictions: Floats) -> Weighed:
     """Return all that the estimators need of a policy."""
     predicted = predictions[np.arange(len(log)), log.action]
-    if policy.name == kinds.LOGGED:  # the mean of its rewards, whatever is predicted
+    if policy.name == LOGGED:  # the mean of its rewards, whatever is predicted
         return Weighed(np.ones(len(log)), predicted, predicted)
     expected = None
     if policy.probabilities is not None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from belated.evaluations import evaluate
-from belated.evaluations.result import Evaluation
+from belated.evaluations import Evaluation, evaluate
 from belated.report.command import reading_of, report
 
 SAME = (
@@ -20,16 +19,16 @@ def run(arguments: argparse.Namespace) -> None:
     report(arguments, _found)
 
 
-def _found(arguments: argparse.Namespace) -> Evaluation:
+def _found(given: argparse.Namespace) -> Evaluation:
     return evaluate(
-        arguments.log,
-        list(arguments.policy or ()),
-        context=arguments.context if arguments.context is not None else "all",
-        ignore=arguments.ignore or (),
-        known=arguments.known or (),
-        chooser=not arguments.no_chooser,
-        slices=arguments.slice,
+        given.log,
+        list(given.policy or ()),
+        context="all" if given.context is None else given.context,
+        ignore=given.ignore or (),
+        known=given.known or (),
+        chooser=not given.no_chooser,
+        slices=given.slice,
         progress=None,
-        **{name: getattr(arguments, name) for name in SAME},
-        **reading_of(arguments),
+        **{name: getattr(given, name) for name in SAME},
+        **reading_of(given),
     )

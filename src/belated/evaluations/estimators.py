@@ -1,4 +1,4 @@
-"""What a policy would have earned, from decisions that another one made.
+"""What a policy would have earned, from decisions that another one made, with intervals.
 
 With x the context of a decision, a what was done, p its logged probability, r its reward, pi(a|x)
 the probability under the policy in question, w = pi(a|x) / p and q(x, a) a prediction of r that was
@@ -8,10 +8,14 @@ made before the decision from rewards known by then, each estimator is the mean 
     snips   V + (w / mean w) (r - V),  V = sum(w r) / sum(w)
     dr      g = sum over b of pi(b|x) q(x, b) + w (r - q(x, a))
 
-Given everything before a decision, the terms of ``ips`` and ``dr`` have the mean E[r | x, pi],
-however q was learned and however late rewards come: less that mean they are martingale differences,
-also where the logging policy learns. ``snips`` is a ratio; its terms are the linear ones, which
-have the same mean and, to first order, the same variance.
+What is estimated is the mean m of m_t = E[r | x_t, pi] over the decisions of the log. If every
+action was drawn anew with its logged probability, the terms of ``ips`` and ``dr`` have the mean m_t
+given everything before and all that rewards share (the hour, a bad day, a trend), however the
+logging policy learned and however late rewards come. So g_t - m_t are martingale differences: their
+variances add up to sum E (g_t - m_t)^2 <= sum E (g_t - m)^2, which the variance of the terms
+estimates. Rewards that change with time make intervals wider than necessary, never too narrow.
+``snips`` is a ratio; its terms are the linear ones, which have the same mean and, to first order,
+the same variance.
 """
 
 from __future__ import annotations
@@ -26,11 +30,7 @@ from belated.arrays import Floats
 
 Estimator = Literal["ips", "snips", "dr"]
 ESTIMATORS: tuple[Estimator, ...] = get_args(Estimator)
-TITLES = {
-    "ips": "inverse propensity",
-    "snips": "self-normalised",
-    "dr": "doubly robust",
-}
+TITLES = {"ips": "inverse propensity", "snips": "self-normalised", "dr": "doubly robust"}
 
 
 class Terms(NamedTuple):
@@ -44,11 +44,8 @@ class Terms(NamedTuple):
 
     def minus(self, other: Terms) -> Terms:
         """Return the terms of the difference, decision by decision."""
-        return Terms(
-            self.values - other.values,
-            self.slopes - other.slopes,
-            max(self.largest, other.largest),
-        )
+        slopes, largest = self.slopes - other.slopes, max(self.largest, other.largest)
+        return Terms(self.values - other.values, slopes, largest)
 
 
 class Weighed(NamedTuple):
@@ -90,23 +87,22 @@ class Weighed(NamedTuple):
 
 
 # ---- intervals for means of terms ----------------------------------------------------------------
-# Terms are martingale differences around what is estimated, so their variances add up, and the mean
-# is nearly normal where no single decision weighs too much:
+# The mean is nearly normal where no single decision weighs too much:
 #
 #     mean -+ t s / sqrt(n),   s^2 the variance of the terms,
 #
 # with the quantile t of Student's distribution with 2 n / (k - 1) degrees of freedom, k the
 # kurtosis of the terms: as many as would make s^2 as uncertain as it is; at least ``FEW``.
 #
-# Where single decisions weigh much, those that were lucky to be seen say little of those that were
-# not. So the lower end is that of the log with one more decision, the worst that any of these could
-# have been, and the upper end that of the log with the best one. It counts in full where one
-# decision has at least 1 / ``FEW`` of all weight, and proportionally less below; with even weights
-# it counts next to nothing. After N. Karampatziakis, J. Langford and P. Mineiro, "Empirical
-# likelihood for contextual bandits" (2020), where such a decision stands for what was not seen.
+# Where single decisions weigh much, the log says little about decisions that it does not hold. So
+# the lower end is that of the log with one more decision, the worst that any of these could have
+# been, and the upper end that of the log with the best one. It counts in full where one decision
+# has at least 1 / ``FEW`` of all weight, and proportionally less below. After N. Karampatziakis,
+# J. Langford and P. Mineiro, "Empirical likelihood for contextual bandits" (2020).
 #
-# Rewards that share what happened to them (a bad day) make terms that vary together; ``blocks``
-# takes the variance from the means of so many stretches of time, and keeps the wider interval.
+# ``blocks`` takes the variance from the means of so many stretches of time, and keeps the wider
+# interval: for actions that were not drawn anew in every decision, and for what a policy would earn
+# at other times than those of the log.
 
 LEVEL = 0.95
 FEW = 32
@@ -166,16 +162,9 @@ def _with_one_more(values: Floats, more: float, share: float) -> tuple[float, fl
 
 def _blocked(values: Floats, blocks: int, level: float) -> float:
     """Return half the width of the interval from means of stretches of time."""
-    means = block_means(values, blocks)
-    error = float(means.std(ddof=1)) / math.sqrt(means.size)
-    return student(level, means.size - 1.0) * error
-
-
-def block_means(values: Floats, blocks: int) -> Floats:
-    """Return the means of stretches of about as many terms each."""
     cuts = np.linspace(0, values.size, min(blocks, values.size) + 1).astype(np.int64)
-    found: Floats = np.add.reduceat(values, cuts[:-1]) / np.diff(cuts)
-    return found
+    means = np.add.reduceat(values, cuts[:-1]) / np.diff(cuts)
+    return student(level, means.size - 1.0) * (float(means.std(ddof=1)) / math.sqrt(means.size))
 
 
 def student(level: float, freedom: float) -> float:
@@ -195,3 +184,46 @@ def student(level: float, freedom: float) -> float:
         (79.0 * z**9 + 776.0 * z**7 + 1482.0 * z**5 - 1920.0 * z**3 - 945.0 * z) / 92160.0,
     )
     return z + sum(part / freedom ** (i + 1) for i, part in enumerate(parts))
+
+
+# ---- what intervals assume: actions are drawn anew, with the logged probabilities ----------------
+
+SURE = 0.9999
+BEFORE = 30
+"""Decisions before each one that its weight is compared with."""
+
+
+def wrong_mean(weighed: Weighed) -> Estimate | None:
+    """Return the mean of the weights where it is surely not 1.
+
+    It is 1 where the logged probabilities are right and whatever the policy does was possible, less
+    where some of it was not, and never more.
+    """
+    weights = weighed.weights
+    total = float(weights.sum())
+    if total == 0.0:
+        return None
+    terms = Terms(weights, np.zeros_like(weights), weighed.largest / total)
+    mean = interval(terms, weights, level=SURE)
+    return None if mean.low <= 1.0 <= mean.high else mean
+
+
+def repetition(weights: Floats) -> float:
+    """Return by how many standard errors weights resemble those of the decisions just before.
+
+    If actions are drawn anew, d_t = w_t - 1 has the mean 0 given the past, whatever rewards do. So
+    e_t = d_t (d_{t-1} + ... + d_{t-BEFORE}) are martingale differences, and sum e / sqrt(sum e^2)
+    is nearly standard normal where no single weight decides. A policy that kept an action for a
+    session or an hour makes it large.
+
+    >>> rng = np.random.default_rng(0)
+    >>> actions = rng.integers(0, 2, 1000)
+    >>> abs(repetition(2.0 * actions)) < 3.0, repetition(2.0 * np.repeat(actions, 10)) > 10.0
+    (True, True)
+    """
+    away = weights - 1.0
+    sums = np.concatenate([[0.0], np.cumsum(away)])
+    now = np.arange(away.size)
+    products = away * (sums[now] - sums[np.maximum(now - BEFORE, 0)])
+    size = math.sqrt(float(products @ products))
+    return float(products.sum()) / size if size > 0.0 else 0.0

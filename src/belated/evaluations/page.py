@@ -8,10 +8,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from belated._version import __version__
-from belated.evaluations.estimators import ESTIMATORS, TITLES, Estimate
-from belated.evaluations.policies import CHOOSER
-from belated.evaluations.result import Evaluation, chosen
-from belated.evaluations.words import notes, range_of, speed_warning, title
+from belated.evaluations.diagnostics import delay_warning
+from belated.evaluations.estimators import Estimate
+from belated.evaluations.policies import CHOOSER, LOGGED
+from belated.evaluations.result import Evaluation
+from belated.evaluations.words import heads, lead, notes, signed, table
 from belated.report import Bars, Lines, Page, Section, Series, Table
 from belated.report.durations import axis, humane, moment, wait_axis
 from belated.report.plain import first_up, plain
@@ -33,13 +34,10 @@ def page_of(evaluation: Evaluation, command: str = "") -> Page:
     facts = {"belated": __version__}
     if evaluation.bad:
         facts["left out"] = str(evaluation.bad)
-    lead = [f"Warning: {warning}" for warning in evaluation.about_log]
-    lead += [evaluation.verdict, title(evaluation)]
-    others = evaluation.warnings[len(evaluation.about_log) :]
-    lead += [f"Warning: {warning}" for warning in others]
+    others = [f"Warning: {text}" for text in evaluation.warnings[len(evaluation.about_log) :]]
     return Page(
         f"{Path(evaluation.name).name}: is another policy better?",
-        "\n\n".join(lead),
+        "\n\n".join([*lead(evaluation), *others]),
         tuple(sections),
         command,
         facts,
@@ -48,23 +46,20 @@ def page_of(evaluation: Evaluation, command: str = "") -> Page:
 
 
 def _numbers(evaluation: Evaluation) -> tuple[tuple[str, str], ...]:
-    """Return what to remember: what can be gained, over what, and how much of the log says so."""
-    found = []
-    judged = [one for one in evaluation.policies.values() if one.surely is not None]
-    better = [one for one in judged if one.standing == "better"]
-    base = evaluation.estimate(evaluation.against)
-    if better and better[0].surely is not None:
-        gain = f"+{plain(better[0].surely.value, 3)}"
-        if base is not None and base.value > 0.0:
-            gain = f"{better[0].surely.value / base.value:+.0%}".replace("%", " %")
-        found.append((gain, f"reward with {better[0].name}, against {evaluation.against}"))
-    elif judged:
-        found.append(("a tie", f"no policy is shown to be better than {evaluation.against}"))
+    """Return the numbers at the top: the gain, the reward it is a gain over, and how many count."""
+    found, against = [], evaluation.against
+    gaps = [one for one in evaluation.policies.values() if one.difference_for_all is not None]
+    best = next((one for one in gaps if one.standing == "better"), None)
+    if best is not None and best.difference_for_all is not None:
+        gain = signed(best.difference_for_all.value)
+        found.append((gain, f"reward per decision of {best.name} less that of {against}"))
+    elif gaps:
+        found.append(("a tie", f"no policy is shown to be better than {against}"))
+    base = evaluation.estimate(against)
     if base is not None:
-        found.append((plain(base.value, 3), f"reward per decision of {evaluation.against}"))
-    ripe = evaluation.ripe
-    found.append((f"{evaluation.counted:,} of {ripe.decisions:,}", "decisions are old enough"))
-    return tuple(found)
+        found.append((plain(base.value), f"reward per decision of {against}"))
+    share = f"{evaluation.counted:,} of {evaluation.mature.decisions:,}"
+    return (*found, (share, "decisions count: they are old enough"))
 
 
 def _rewards(evaluation: Evaluation) -> Section:
@@ -78,43 +73,22 @@ def _rewards(evaluation: Evaluation) -> Section:
         "reward per decision",
         by_label=True,
     )
-    order = ESTIMATORS[::-1]  # the best known first
-    rows = []
-    for one in judged:
-        cells: list[float | str | None] = []
-        for found_by in (one.estimates[how] for how in order):
-            text = None if found_by is None else range_of(found_by).replace(" ", "\u00a0")
-            cells += [None if found_by is None else found_by.value, text]
-        rows.append((one.name, *cells))
-    heads = ["policy"]
-    for how in order:
-        heads += [TITLES[how], "95 % interval"]
-    return Section(
-        "What would every policy have earned?",
-        figure,
-        notes(evaluation),
-        Table(tuple(heads), tuple(rows)),
-    )
+    says = notes(evaluation)
+    rows = Table(heads(evaluation), tuple(table(evaluation)))
+    return Section("What would every policy have earned?", figure, says, rows)
 
 
 def _differences(evaluation: Evaluation) -> Iterable[Section]:
     """Show who is better than the one compared with."""
-    judged = [one for one in evaluation.policies.values() if one.surely is not None]
+    judged = [one for one in evaluation.policies.values() if one.difference_for_all is not None]
     if not judged:
         return
     figure = Bars(
         f"Difference to {evaluation.against}, per decision",
         tuple(one.name for one in judged),
-        (_bars("difference", [one.surely for one in judged]),),
+        (_bars("difference", [one.difference_for_all for one in judged]),),
         "reward per decision",
         by_label=True,
-    )
-    rows = [
-        (one.name, one.standing, *_cells(one.difference), *_cells(one.surely)[1:]) for one in judged
-    ]
-    heads = (
-        *("policy", "standing", "difference", "low, this one alone", "high, this one alone"),
-        *("low, for all at once", "high, for all at once"),
     )
     counts = {
         word: sum(one.standing == word for one in judged) for word in ("better", "tie", "worse")
@@ -125,7 +99,7 @@ def _differences(evaluation: Evaluation) -> Iterable[Section]:
         f"hold for all {len(judged)} comparisons at once, so that the best of many is not taken "
         "for better by luck. Where they cross 0 it is a tie."
     )
-    yield Section("Who is better, and by how much?", figure, says, Table(heads, tuple(rows)))
+    yield Section("Which policy is better, and by how much?", figure, says)
 
 
 def _over_time(evaluation: Evaluation) -> Iterable[Section]:
@@ -133,14 +107,14 @@ def _over_time(evaluation: Evaluation) -> Iterable[Section]:
     parts = evaluation.over_time
     if len(parts) < 2:
         return
-    log = evaluation.ripe.log
+    log = evaluation.mature.log
     scale, label = axis(float(log.decided[-1]), log.unit, moment(log.first))
     middles = [
         scale * float(log.decided[rows.start] + log.decided[rows.stop - 1]) / 2.0
         for rows, _ in parts
     ]
     series = []
-    for name in chosen(evaluation, _CURVES):
+    for name in chosen(evaluation)[:_CURVES]:
         points = [
             (x, part.estimates[name])
             for x, (_, part) in zip(middles, parts, strict=True)
@@ -179,9 +153,9 @@ def _slices(evaluation: Evaluation) -> Iterable[Section]:
         for part in parts:
             gaps = part.differences
             best = max(gaps, key=lambda name: gaps[name].value, default="")
-            rows.append((part.value, part.count, best or None, *_cells(gaps.get(best))))
-        table = Table((column, "decisions", "best", "gain", "low", "high"), tuple(rows))
-        yield Section(f"Does {column} matter?", figure, says, table)
+            rows.append((part.value, part.decisions, best or None, *_cells(gaps.get(best))))
+        shown = Table((column, "decisions", "best", "gain", "low", "high"), tuple(rows))
+        yield Section(f"Does {column} matter?", figure, says, shown)
 
 
 def _overlap(evaluation: Evaluation) -> Section:
@@ -189,37 +163,45 @@ def _overlap(evaluation: Evaluation) -> Section:
     names = list(evaluation.given)
     shares = dict(zip(names, evaluation.overlaps[names.index(evaluation.against)], strict=True))
     rows = tuple(
-        (one.name, one.about, float(shares[one.name]), round(one.effective), one.largest_weight)
+        (
+            one.name,
+            one.about,
+            float(shares[one.name]),
+            round(one.effective_sample_size),
+            one.largest_weight,
+        )
         for one in evaluation.policies.values()
     )
     says = (
         f"How much each policy does the same as {evaluation.against}: 1 is always, 0 never. The "
         "less a policy does what was done, the less the log says about it."
     )
-    heads = ("policy", "what it is", "the same", "effective sample size", "largest weight")
-    return Section("How much does the log say?", None, says, Table(heads, rows))
+    names = ["policy", "what it is", "the same", "effective sample size", "largest weight"]
+    return Section("How much does the log say?", None, says, Table(tuple(names), rows))
 
 
 def _delays(evaluation: Evaluation) -> Section:
     """Show how soon rewards come, by action."""
-    speeds, unit = evaluation.speeds, evaluation.ripe.log.unit
-    scale, label = wait_axis(max((speed.p90 or 0.0 for speed in speeds), default=0.0), unit)
+    delays, unit = evaluation.delays, evaluation.mature.log.unit
+    scale, label = wait_axis(max((delay.p90 or 0.0 for delay in delays), default=0.0), unit)
     names = ("median", "90 %")
-    waits = [(speed.median, speed.p90) for speed in speeds]
+    waits = [(delay.median, delay.p90) for delay in delays]
     groups = tuple(
         Series(name, (), tuple(None if wait is None else scale * wait for wait in column))
         for name, column in zip(names, zip(*waits, strict=True), strict=True)
     )
     rows = []
-    for speed, wait in zip(speeds, waits, strict=True):
+    for delay, wait in zip(delays, waits, strict=True):
         texts = (None if length is None else humane(length, unit) for length in wait)
-        rows.append((speed.action, speed.taken, speed.heard, speed.mean_reward, *texts))
-    heads = ("action", "taken", "heard of in time", "mean reward", "median wait", "90 % of waits")
-    says = "No action is heard of much sooner than another."
-    if evaluation.apart is not None:
-        says = first_up(speed_warning(*evaluation.apart, evaluation.ripe))
-    figure = Bars("How long rewards take", tuple(speed.action for speed in speeds), groups, label)
-    return Section("Are some actions heard of sooner?", figure, says, Table(heads, tuple(rows)))
+        rows.append((delay.action, delay.taken, delay.heard, delay.mean_reward, *texts))
+    columns = ("action", "taken", "rewards in time", "mean reward", "median wait", "90 % of waits")
+    says = "Rewards of no action come much sooner than those of another."
+    if evaluation.unequal_delays is not None:
+        says = first_up(delay_warning(*evaluation.unequal_delays, evaluation.mature))
+    figure = Bars("How long rewards take", tuple(delay.action for delay in delays), groups, label)
+    return Section(
+        "Do rewards of some actions come sooner?", figure, says, Table(columns, tuple(rows))
+    )
 
 
 def _bars(name: str, found: Sequence[Estimate | None]) -> Series:
@@ -235,3 +217,8 @@ def _cells(estimate: Estimate | None) -> tuple[float | None, float | None, float
         return None, None, None
     value, low, high = (each if math.isfinite(each) else None for each in estimate)
     return value, low, high
+
+
+def chosen(evaluation: Evaluation) -> list[str]:
+    """Return the policies in the order in which curves are shown: logged, others, constant ones."""
+    return sorted(evaluation.policies, key=lambda name: (name != LOGGED, name[:7] == "always "))

@@ -2,56 +2,65 @@
 
 from __future__ import annotations
 
-import json
-import re
-import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from belated.arrays import Array, Bools, Floats, Ints
+from belated.arrays import Array, Floats
 from belated.errors import LogError
-from belated.evaluations import dsjson, stored
-from belated.evaluations.log import (
-    NO_PROBABILITY,
-    Columns,
-    DecisionLog,
-    Reading,
-    can_be,
-    check_count,
-)
-from belated.logs import BadRow, BadRows, Log, OnBad, Told, Unit, scan
+from belated.evaluations import dsjson
+from belated.evaluations.decision_log import NO_PROBABILITY, DecisionLog, can_be, coded
+from belated.logs import BadRow, BadRows, DateOrder, Log, OnBad, Told, Unit, scan
 from belated.logs.columns import NoColumn, Roles
+from belated.logs.files import is_parquet
+from belated.logs.kinds import word
 from belated.logs.leaks import CHANGED, Hidden, check_known, is_target, told
 from belated.logs.log import SHOWN
-from belated.logs.rules import NoFeature, plain_name
+from belated.logs.rules import NoFeature
 from belated.logs.spans import span_in
 from belated.report.plain import listed
 
-USUAL = Columns()
-AS_IT_IS = Reading()
 ROLES = Roles("decided", "rewarded", "each was made", "its reward was known")
 MEANINGS = {
     "action": "what was done",
     "probability": "how likely that was",
     "reward": "what came of it",
 }
-LIKE = {
-    "action": r"action|layout|variant|arm|choice|chosen|treatment|decision|offer|banner|version",
-    "probability": r"prob|probs|probability|probabilities|propensity|p|pscore|chance|likelihood",
-    "reward": r"reward|revenue|value|outcome|converted|conversion|clicked|click|sale|sales|amount|"
-    r"profit|gain|payoff|bought|label|target|score",
-}
-"""What else such columns are called, or end with."""
 MISSING = "must not be missing"
 LEAST_COUNTED = 20
 """Rows from which on it is no accident that a column counts them."""
-Place = Callable[[int], str]
-"""Says where a row stands."""
-LINES = {".json", ".jsonl", ".ndjson"}
-"""Endings of files with one JSON object per line, which may be in that form all the same."""
+
+
+class Columns(NamedTuple):
+    """The names of the columns of a log of decisions; times may be guessed."""
+
+    action: str = "action"
+    probability: str = "probability"
+    reward: str = "reward"
+    decided: str | None = None
+    rewarded: str | None = None
+    context: Sequence[str] | Literal["all"] = "all"
+    ignore: Sequence[str] = ()
+    """Columns that are no context, where all others are."""
+    known: Sequence[str] = ()
+    """Columns that were known when the decision was made, however much they look like rewards."""
+
+
+class Reading(NamedTuple):
+    """How times are read, and what is done with rows that cannot be."""
+
+    dates: DateOrder | None = None
+    tz: str | None = None
+    unit: Unit | None = None
+    on_bad: OnBad = "error"
+    encoding: str | None = None
+    missing: Sequence[str] = ()
+
+
+USUAL = Columns()
+AS_IT_IS = Reading()
 
 
 def decisions_of(
@@ -69,48 +78,50 @@ def decisions_of(
     context. In the log of a store, rewards that are revised count as they were at the ``deadline``.
     """
     if isinstance(data, DecisionLog):
-        _refuse("a DecisionLog", data.name, columns, reading, Columns._fields)
+        _refuse("a DecisionLog", data.name, columns, reading)
         return data
-    if isinstance(data, str | Path) and _is_dsjson(Path(data)):
-        _refuse("dsjson", str(data), columns, reading, Columns._fields)
+    if isinstance(data, str | Path) and dsjson.is_dsjson(Path(data)):
+        _refuse("dsjson", str(data), columns, reading)
         return dsjson.read(data, on_bad=reading.on_bad)
-    if (found := stored.lines_in(data)) is not None:
-        name, lines = found
-        _refuse("the log of a store", name, columns, reading, Columns._fields)
-        span = None if deadline is None else span_in(deadline, "s", "evaluate")
-        return stored.decisions_in(name, lines, silence=silence, deadline=span)
+    is_path = isinstance(data, str | Path)
+    if is_parquet(data) if is_path else isinstance(data, Iterator | Sequence):
+        from belated.evaluations import stored  # which brings stores and their models
+
+        if (found := stored.lines_in(data)) is not None:
+            _refuse("the log of a store", found[0], columns, reading)
+            span = None if deadline is None else span_in(deadline, "s", "evaluate")
+            return stored.decisions_in(*found, silence=silence, deadline=span)
     if isinstance(data, Log):
         _refuse("a Log", data.name, columns, reading, ("decided", "rewarded"))
-        return _decisions(data, columns, policies, silence, reading.on_bad, _row)
+        return _decisions(data, columns, policies, silence, reading.on_bad, "row {}".format)
     log, place = _read(data, columns, reading)
     return _decisions(log, columns, policies, silence, reading.on_bad, place)
 
 
-def _refuse(what: str, name: str, columns: Columns, reading: Reading, names: Sequence[str]) -> None:
-    """Refuse what says how columns are read, where nothing is left to be read so."""
+def _refuse(
+    what: str,
+    name: str,
+    columns: Columns,
+    reading: Reading,
+    names: Sequence[str] = Columns._fields,
+) -> None:
+    """Refuse arguments about columns and times that have no effect on such a log."""
     given = [each for each in names if getattr(columns, each) != getattr(USUAL, each)]
-    told = ("dates", "tz", "unit", "encoding", "missing")
-    given += [each for each in told if getattr(reading, each)]
+    given += [each for each in Reading._fields if each != "on_bad" and getattr(reading, each)]
     if given:
         raise LogError(
             f"evaluate: {name} is {what}, which says this itself; leave out {', '.join(given)}"
         )
 
 
-def _row(i: int) -> str:
-    return f"row {i}"
-
-
-def _read(data: Any, columns: Columns, reading: Reading) -> tuple[Log, Place]:
-    """Return the log, and what says where a row of it stands."""
+def _read(data: Any, columns: Columns, reading: Reading) -> tuple[Log, Callable[[int], str]]:
+    """Return the log, and a function that says where a row of it stands."""
     if columns.ignore and columns.context != "all":
         raise LogError("evaluate: context names its columns, so that there is nothing to ignore")
     ignored: dict[str, Told] = dict.fromkeys(columns.ignore, "ignore")
     try:
         found = scan(
-            data,
-            columns.decided,
-            columns.rewarded,
+            *(data, columns.decided, columns.rewarded),
             target=columns.reward,
             features="all",
             kinds={**ignored, columns.action: "text", columns.probability: "number"},
@@ -125,8 +136,23 @@ def _read(data: Any, columns: Columns, reading: Reading) -> tuple[Log, Place]:
         if error.column != columns.reward:
             raise
         raise _question(columns, error.known) from None
-    log = found.read()
-    return log, _row if log.bad else found.source.place  # with rows left out, no longer the same
+    log = found.read()  # with rows left out, the places in the source are no longer known
+    return log, "row {}".format if log.bad else found.source.place
+
+
+def _question(columns: Columns, known: Iterable[str]) -> LogError:
+    """Ask for all columns that are not there."""
+    missing = [role for role in MEANINGS if getattr(columns, role) not in known]
+    free = [name for name in known if name not in {getattr(columns, role) for role in MEANINGS}]
+    one = len(missing) == 1
+    return LogError(
+        f"evaluate: which column{' says' if one else 's say'} "
+        f"{listed([MEANINGS[role] for role in missing])}? Give "
+        f"{', '.join(f'{role}=' for role in missing)} "
+        f"({' '.join(f'--{role} COLUMN' for role in missing)}); there is no "
+        f"{listed([repr(getattr(columns, role)) for role in missing])} among "
+        f"{', '.join(map(repr, free)) or 'none'}"
+    )
 
 
 def _decisions(
@@ -135,176 +161,96 @@ def _decisions(
     policies: Sequence[str],
     silence: float | None,
     on_bad: OnBad,
-    place: Place,
+    place: Callable[[int], str],
 ) -> DecisionLog:
     """Return the decisions of the rows that can be used, in order of time."""
-    names, probability, reward = _taken(log, columns)
-    if silence is not None:  # a silence that was written down is still none that was heard
-        reward = np.where(~log.answered & (reward == silence), np.nan, reward)
-    faults = {
-        columns.action: (np.array([name is None for name in names]), MISSING),
-        columns.probability: (~can_be(probability), NO_PROBABILITY),
-        columns.reward: (
-            log.answered & ~np.isfinite(reward),
-            "is no reward, though there is a time of one",
-        ),
-        "rewarded": (
-            ~log.answered & ~np.isnan(reward),
-            "has no time for its reward; give one, or silence= if that reward means none",
-        ),
-    }
-    good, bad = _sound(log, faults, (names, probability, reward, reward), on_bad, place)
-    order = np.flatnonzero(good)
-    order = order[np.argsort(log.predicted_at[order], kind="stable")]
-    if not order.size:
-        raise LogError(f"evaluate: {log.name} has no rows that can be used\n{bad}")
-    actions, action = _coded([names[i] for i in order.tolist()])
-    decided, wait, unit = _times(log.take(order))
-    context, more, notes = _split(log.take(order), columns, policies)
-    refuse(log.take(order), context, reward[order], silence, columns)
-    return DecisionLog(
-        name=log.name,
-        actions=actions,
-        action=action,
-        probability=probability[order],
-        reward=np.where(log.answered, reward, np.nan)[order],
-        decided=decided,
-        wait=wait,
-        context=context,
-        rows=order,
-        whole=len(log),
-        more=more,
-        unit=unit,
-        start=log.predicted_at[order[0]],
-        is_epoch=log.is_epoch,
-        notes=(*notes, *(f"{note}." for note in log.notes)),
-        bad=bad,
-    )
-
-
-def _taken(log: Log, columns: Columns) -> tuple[list[str | None], Floats, Floats]:
-    """Return actions, their probabilities and rewards, row by row."""
     if log.target is None:
         raise LogError(f"evaluate: {log.name} has no rewards; name their column (--reward)")
     for name in (columns.action, columns.probability):
         if name not in log.features:
             raise _question(columns, (*log.features, columns.reward))
-    names = _named(log.features[columns.action])
-    probability = log.features[columns.probability]
-    for name, cells in ((columns.probability, probability), (columns.reward, log.target)):
+    probability, reward = log.features[columns.probability], log.target
+    for name, cells in ((columns.probability, probability), (columns.reward, reward)):
         if cells.dtype.kind != "f":
             raise LogError(f"evaluate: column {name!r} of {log.name} holds no numbers")
-    return names, probability, log.target
-
-
-def _question(columns: Columns, known: Iterable[str]) -> LogError:
-    """Ask for all columns that are not there, and name those that it could be."""
-    names = list(known)
-    missing = [role for role in MEANINGS if getattr(columns, role) not in names]
-    taken = {getattr(columns, role) for role in MEANINGS}
-    free = [name for name in names if name not in taken]
-    likely = {role: next((n for n in free if _is_like(n, role)), None) for role in missing}
-    options = " ".join(f"--{role} {shlex.quote(likely[role] or 'COLUMN')}" for role in missing)
-    python = ", ".join(f"{role}=" for role in missing)
-    meant = ", if that is what is meant" if any(likely.values()) else ""
-    return LogError(
-        f"evaluate: which column{'' if len(missing) == 1 else 's'} "
-        f"{'says' if len(missing) == 1 else 'say'} {listed([MEANINGS[role] for role in missing])}? "
-        f"Give {python} ({options}){meant}; there is no "
-        f"{listed([repr(getattr(columns, role)) for role in missing])} among "
-        f"{', '.join(map(repr, free)) or 'none'}"
+    names = np.array([_name(cell) for cell in log.features[columns.action].tolist()], dtype=object)
+    if silence is not None:  # a silence that was written down is still no reward
+        reward = np.where(~log.answered & (reward == silence), np.nan, reward)
+    no_time = "has no time for its reward; give one, or silence= if that reward means none"
+    checks = (
+        (columns.action, names, names == "", MISSING),
+        (columns.probability, probability, np.isnan(probability), MISSING),
+        (columns.probability, probability, ~can_be(probability), NO_PROBABILITY),
+        (
+            *(columns.reward, reward, log.answered & ~np.isfinite(reward)),
+            "is no reward, though there is a time of one",
+        ),
+        ("rewarded", reward, ~log.answered & ~np.isnan(reward), no_time),
+    )
+    wrong = np.logical_or.reduce([rows for _, _, rows, _ in checks])
+    shown = []
+    for i in np.flatnonzero(wrong)[:SHOWN].tolist():
+        column, cells, _, reason = next(check for check in checks if check[2][i])
+        text = "" if cells[i] != cells[i] else str(cells[i])
+        shown.append(BadRow(place(i), column, text, reason))
+    bad = BadRows(int(np.count_nonzero(wrong)), tuple(shown))
+    if bad and on_bad == "error":
+        raise bad.error("evaluate", log.name, len(log))
+    rows = np.flatnonzero(~wrong)
+    if not rows.size:
+        raise LogError(f"evaluate: {log.name} has no rows that can be used\n{bad}")
+    rows = rows[np.argsort(log.predicted_at[rows], kind="stable")]
+    kept, reward = log.take(rows), reward[rows]
+    context, more, notes = _split(kept, columns, policies)
+    _refuse_leaks(kept, context, reward, silence, columns)
+    decided, wait = kept.predicted_at - kept.predicted_at[0], kept.observed_at - kept.predicted_at
+    if log.is_calendar:
+        decided, wait = decided / np.timedelta64(1, "s"), wait / np.timedelta64(1, "s")
+    return DecisionLog(
+        name=log.name,
+        **coded(names[rows].tolist()),
+        probability=probability[rows],
+        reward=np.where(kept.answered, reward, np.nan),
+        decided=decided.astype(np.float64),
+        wait=np.where(kept.answered, wait.astype(np.float64), np.nan),
+        context=context,
+        rows=rows,
+        rows_read=len(log),
+        more=more,
+        unit="s" if log.is_calendar else log.unit,
+        start=kept.predicted_at[0],
+        is_epoch=log.is_epoch,
+        notes=(*notes, *(f"{note}." for note in log.notes)),
+        bad=log.bad + bad,
     )
 
 
-def _is_like(name: str, role: str) -> bool:
-    """Whether a column is called what those of a role are called."""
-    return re.search(rf"(^|_)({LIKE[role]})$", plain_name(name)) is not None
-
-
-def _named(column: Array) -> list[str | None]:
-    """Return names of actions; whole numbers without a point."""
-    if column.dtype.kind != "f":
-        return [None if cell is None else str(cell) for cell in column.tolist()]
-    return [
-        None if cell != cell else str(int(cell)) if cell.is_integer() else repr(cell)
-        for cell in column.tolist()
-    ]
-
-
-def _coded(names: Sequence[Any]) -> tuple[tuple[str, ...], Ints]:
-    """Return all names, sorted, and for every row the number of its name."""
-    actions = tuple(sorted(set(names)))
-    check_count(actions)
-    places = {name: i for i, name in enumerate(actions)}
-    return actions, np.array([places[name] for name in names], dtype=np.int64)
-
-
-def _sound(
-    log: Log,
-    faults: Mapping[str, tuple[Bools, str]],
-    columns: Sequence[Any],
-    on_bad: OnBad,
-    place: Place,
-) -> tuple[Bools, BadRows]:
-    """Return which rows can be used, and what is wrong with the others."""
-    wrong = np.logical_or.reduce([which for which, _ in faults.values()])
-    if not wrong.any():
-        return ~wrong, log.bad
-    cells: dict[str, Any] = dict(zip(faults, columns, strict=True))
-    first = []
-    for i in np.flatnonzero(wrong)[:SHOWN].tolist():
-        column, (_, reason) = next((c, fault) for c, fault in faults.items() if fault[0][i])
-        value = cells[column][i]
-        is_empty = value is None or value != value
-        told = MISSING if is_empty and reason == NO_PROBABILITY else reason
-        first.append(BadRow(place(i), column, "" if is_empty else f"{value}", told))
-    bad = BadRows(int(np.count_nonzero(wrong)), tuple(first))
-    if on_bad == "error":
-        raise LogError(
-            f"evaluate: {log.name}: {bad}\nof {len(log):,}. Leave them out with on_bad='skip' "
-            "(--skip-bad-rows on the command line), or mend the log"
-        )
-    return ~wrong, log.bad + bad
-
-
-def _times(log: Log) -> tuple[Floats, Floats, Unit | None]:
-    """Return when decisions were made after the first, how long rewards took, and the unit."""
-    decided, wait = log.predicted_at - log.predicted_at[0], log.observed_at - log.predicted_at
-    if log.is_calendar:
-        nothing = np.array("NaT", wait.dtype)
-        wait = np.where(log.answered, wait, nothing)
-        second = np.timedelta64(1, "s")
-        return decided / second, wait / second, "s"
-    wait = np.where(log.answered, wait.astype(np.float64), np.nan)
-    return decided.astype(np.float64), wait, log.unit
-
-
-def _columns_of(policy: str, columns: Iterable[str]) -> list[str]:
-    """Return the columns of a policy: the one with its name, or all that begin with it."""
-    names = list(columns)
-    return [policy] if policy in names else [name for name in names if name.startswith(policy)]
+def _name(cell: Any) -> str:
+    """Return the name of an action; a missing one is empty."""
+    return "" if cell is None or cell != cell else word(cell)
 
 
 def _split(
     log: Log, columns: Columns, policies: Sequence[str]
 ) -> tuple[dict[str, Array], dict[str, Array], tuple[str, ...]]:
-    """Return the context, the columns that are neither it nor the decision, and what to know."""
+    """Return the context, the columns that are neither it nor the decision, and notes."""
     roles = {columns.action, columns.probability, columns.reward}
     others = {name: column for name, column in log.features.items() if name not in roles}
-    theirs = {name for policy in policies for name in _columns_of(policy, others)}
-    counts: list[str] = []
+    notes: tuple[str, ...] = ()
     if columns.context == "all":
-        chosen = [name for name in others if name not in theirs]
-        counts = [name for name in chosen if _counts_rows(others[name])]
-        chosen = [name for name in chosen if name not in counts]
+        # A policy is the column of its name, or else all columns that begin with it.
+        starts = tuple(policy for policy in policies if policy not in others)
+        free = [n for n in others if n not in policies and not n.startswith(starts)]
+        counts = [name for name in free if _counts_rows(others[name])]
+        chosen = [name for name in free if name not in counts]
+        notes = tuple(f"Left out of it: {name}, which only counts the rows." for name in counts)
     else:
         chosen = list(dict.fromkeys(columns.context))
     for name in chosen:
         if name not in others:
-            listed = ", ".join(map(repr, others)) or "none"
-            raise LogError(f"evaluate: {log.name} has no column {name!r}; it has {listed}")
+            known = ", ".join(map(repr, others)) or "none"
+            raise LogError(f"evaluate: {log.name} has no column {name!r}; it has {known}")
     context = {name: others[name] for name in chosen}
-    notes = tuple(f"Left out of it: {name}, which only counts the rows." for name in counts)
     return context, {name: c for name, c in others.items() if name not in context}, notes
 
 
@@ -316,23 +262,7 @@ def _counts_rows(column: Array) -> bool:
     return bool(abs(steps[0]) == 1.0 and (steps == steps[0]).all())
 
 
-def _is_dsjson(path: Path) -> bool:
-    """Whether a file is in the form of Vowpal Wabbit, by its ending or its first line."""
-    if ".dsjson" in path.suffixes:
-        return True
-    if not (set(path.suffixes[-2:]) & LINES and path.is_file()):
-        return False
-    try:
-        first = json.loads(next(dsjson.lines(path), "{}"))
-    except ValueError:
-        return False
-    return isinstance(first, dict) and dsjson.LABEL in first
-
-
-# Columns of the context that reveal the reward, which was unknown at the decision.
-
-
-def refuse(
+def _refuse_leaks(
     log: Log,
     context: Mapping[str, Array],
     reward: Floats,
@@ -340,13 +270,12 @@ def refuse(
     columns: Columns,
 ) -> None:
     """Refuse what is the reward, its time or how long it took, in any unit, shifted or rounded."""
-    there = [*map(log.kinds.column_of, context), *context]
-    check_known("evaluate", columns.known, there, "is not in the context:")
+    sources = {name: log.kinds.column_of(name) for name in context}
+    check_known("evaluate", columns.known, (*sources.values(), *context), "is not in the context:")
     times = log.times
     hidden = Hidden(times.predicted_at, times.observed_at, log.answered, log.unit, reward)
     known = log.answered | (silence is not None)
     labels = np.where(np.isnan(reward), np.nan if silence is None else silence, reward)
-    sources = {name: log.kinds.column_of(name) for name in context}
     found = {}
     for name, column in context.items():
         if sources[name] in columns.known or name in columns.known:

@@ -1,4 +1,4 @@
-"""From the log of a stored Chooser to a :class:`DecisionLog`."""
+"""From the log of a stored Chooser, or its export, to a :class:`DecisionLog`."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from belated.arrays import Bools
 from belated.audits.stored_log import StoredLog
 from belated.errors import LogError
-from belated.evaluations.dsjson import table_of
-from belated.evaluations.log import DecisionLog, check_count
+from belated.evaluations.decision_log import DecisionLog, coded, columns_of
 from belated.logs.rules import epoch_of
 from belated.store.lines import Logged
 from belated.store.parquet import exported
@@ -25,7 +23,7 @@ NAME = "log of a store"
 def lines_in(data: Any) -> tuple[str, Iterable[Logged]] | None:
     """Return the name and the lines of a log of a store or of its export; None: it is neither."""
     if isinstance(data, str | Path):
-        found = exported(data) if Path(data).suffix == ".parquet" else None
+        found = exported(data)
         return None if found is None else (str(data), found)
     if isinstance(data, Iterator):
         first = next(data, None)
@@ -40,9 +38,9 @@ def lines_in(data: Any) -> tuple[str, Iterable[Logged]] | None:
 def decisions_in(
     name: str, lines: Iterable[Logged], *, silence: float | None, deadline: float | None
 ) -> DecisionLog:
-    """Return the choices that were shown, and what was heard of them by the deadline.
+    """Return the choices that were shown, and the rewards that arrived by the deadline.
 
-    A choice was decided when it was shown. Of a reward that was revised or added to, the last word
+    A choice was decided when it was shown. Of a reward that was revised or added to, the last value
     in time counts; amounts are added to ``silence``.
     """
     stored = StoredLog(name, lines, None, None, silence=silence)
@@ -51,21 +49,22 @@ def decisions_in(
         raise LogError(f"evaluate: {name} has no choices: is it that of a Chooser?")
     moments = np.array([asked.given for asked in shown])
     order = np.argsort(moments, kind="stable")
-    shown, moments = [shown[i] for i in order], moments[order]
-    words = [asked.last(math.inf if deadline is None else deadline) for asked in shown]
-    actions, offered = _menus([choice.line for choice in shown])
+    moments, shown = moments[order], [shown[i] for i in order]
+    choices = [asked.line for asked in shown]
+    answers = [asked.last(math.inf if deadline is None else deadline) for asked in shown]
+    # A choice without a menu was among the actions that such choices have taken.
+    usual = tuple({str(choice.action) for choice in choices if choice.offered is None})
+    menus = [usual if choice.offered is None else choice.offered for choice in choices]
     return DecisionLog(
         name=name,
-        actions=actions,
-        action=np.array([actions.index(str(c.line.action)) for c in shown], dtype=np.int64),
-        probability=np.array([c.line.probability for c in shown], dtype=np.float64),
-        reward=np.array([word.label for word in words]),
+        **coded([str(choice.action) for choice in choices], menus),
+        probability=np.array([choice.probability for choice in choices], dtype=np.float64),
+        reward=np.array([answer.label for answer in answers]),
         decided=moments - moments[0],
-        wait=np.array([word.wait for word in words]),
-        context=table_of([_context(c.line) for c in shown]),
+        wait=np.array([answer.wait for answer in answers]),
+        context=columns_of([_context(choice.features or {}) for choice in choices]),
         rows=order,
-        whole=len(order),
-        offered=offered,
+        rows_read=len(order),
         latest=stored.latest - float(moments[0]),
         unit="s",
         start=float(moments[0]),
@@ -73,23 +72,6 @@ def decisions_in(
     )
 
 
-def _menus(lines: Sequence[Logged]) -> tuple[tuple[str, ...], Bools | None]:
-    """Return all actions, and which ones could be taken; None: all, always.
-
-    Where a choice came without a menu, those are meant that such choices have taken.
-    """
-    usual = {str(line.action) for line in lines if line.offered is None}
-    menus = [usual if line.offered is None else set(line.offered) for line in lines]
-    actions = tuple(sorted(set().union(*menus)))
-    check_count(actions)
-    offered = np.array([[name in menu for name in actions] for menu in menus], dtype=np.bool_)
-    return actions, None if offered.all() else offered
-
-
-def _context(line: Logged) -> Mapping[str, float | str]:
-    features = line.features or {}
-    return {
-        name: cell if isinstance(cell, str) else float(cell)
-        for name, cell in features.items()
-        if cell is not None
-    }
+def _context(features: Mapping[str, Any]) -> dict[str, float | str]:
+    cells = ((name, cell) for name, cell in features.items() if cell is not None)
+    return {name: cell if isinstance(cell, str) else float(cell) for name, cell in cells}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
@@ -39,9 +39,9 @@ class Cells:
     bad: Bools
     source: Any
     why: Callable[[str], str] = lambda _: ""
-    """Says of the text of a cell what is wrong with it."""
+    """Says what is wrong with the text of a cell."""
     refused: tuple[tuple[Bools, str | Callable[[int], str]], ...] = ()
-    """Cells that are wrong for other reasons, and what is said of each."""
+    """Cells that are wrong for other reasons, and the reasons."""
 
     @property
     def known(self) -> Array:
@@ -86,15 +86,13 @@ def decoded(column: Any) -> Any:
 
 def is_text(column: Any) -> bool:
     """Whether a column holds text."""
-    types = arrow().types
-    tests = (types.is_string, types.is_large_string, types.is_string_view)
-    return any(test(column.type) for test in tests)
+    types, kind = arrow().types, column.type
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
 
 
 def count_like(text: Any, pattern: str) -> int:
     """Return how many cells match."""
-    matches = arrow().compute.match_substring_regex(text, pattern)
-    return int(matches.true_count)
+    return int(arrow().compute.match_substring_regex(text, pattern).true_count)
 
 
 def is_mostly(text: Any, pattern: str) -> bool:
@@ -110,22 +108,20 @@ def without(column: Any, words: Sequence[str], *, trimmed: bool = False) -> Any:
     return pa.compute.if_else(blank, pa.scalar(None, pa.string()), text if trimmed else column)
 
 
-def without_words(batch: Any, words: Sequence[str], only: str | None = None) -> Any:
-    """Return rows in which cells that are one of these words, numbers or dates are null.
-
-    ``only`` is the column in which that holds, instead of all.
-    """
+def without_words(batch: Any, words_of: Mapping[str, Sequence[str]]) -> Any:
+    """Return rows in which cells that are one of their column's words, or mean one, are null."""
     pa = arrow()
     for place, name in enumerate(batch.schema.names):
-        if not words or only not in (None, name):
+        words = words_of.get(name)
+        if not words:
             continue
         column = decoded(batch.column(place))
         if is_text(column):
             column = without(column, words)
         else:
-            for said in words:
-                with suppress(pa.ArrowInvalid, pa.ArrowNotImplementedError):  # no number, no date
-                    blank = pa.compute.equal(column, pa.scalar(said).cast(column.type))
+            for each_word in words:  # one that is no number or date cannot be in the column
+                with suppress(pa.ArrowInvalid, pa.ArrowNotImplementedError):
+                    blank = pa.compute.equal(column, pa.scalar(each_word).cast(column.type))
                     column = pa.compute.if_else(blank, pa.scalar(None, column.type), column)
         batch = batch.set_column(place, name, column)
     return batch
@@ -135,6 +131,10 @@ def nulls(column: Any) -> Bools:
     """Return which cells are null."""
     found: Bools = column.is_null().to_numpy(zero_copy_only=False)
     return found.copy()
+
+
+def _none(column: Any) -> Bools:
+    return np.zeros(len(column), np.bool_)
 
 
 def _filled(column: Any, filler: Any) -> Array:
@@ -160,8 +160,7 @@ def each(text: Any, read: Callable[[str], Any], dtype: Any) -> tuple[Array, Bool
 
 def _unreadable(column: Any, dtype: Any, what: str) -> Cells:
     """Return a column of a type that cannot be read."""
-    missing = nulls(column)
-    reason = f"is of type {column.type}, and no {what}"
+    missing, reason = nulls(column), f"is of type {column.type}, and no {what}"
     return Cells(np.zeros(len(column), dtype), missing, ~missing, column, lambda _: reason)
 
 
@@ -187,7 +186,7 @@ def numbers(column: Any, dtype: type[np.int64] | type[np.float64], *, never: boo
     if types.is_duration(kind) or types.is_time(kind):
         counts = _filled(column.cast(f"int{kind.bit_width}"), 0).astype(np.int64)
         values = np.where(missing, 0.0, counts / (dates.SECOND // dates.EPOCH_UNITS[kind.unit]))
-        return Cells(values, missing, np.zeros(len(column), np.bool_), column)
+        return Cells(values, missing, _none(column), column)
     if types.is_boolean(kind) or types.is_decimal(kind):
         column = column.cast("uint8" if types.is_boolean(kind) else "float64")
     elif not (types.is_integer(kind) or types.is_floating(kind)):
@@ -202,7 +201,6 @@ def numbers(column: Any, dtype: type[np.int64] | type[np.float64], *, never: boo
 
 def _numbers_in_text(column: Any, dtype: type[np.int64] | type[np.float64], never: bool) -> Cells:
     pa = arrow()
-    text = column
     for words in ((), NEVER if never else NOTHING):
         text = without(column, words, trimmed=True) if words else column
         try:
@@ -213,10 +211,11 @@ def _numbers_in_text(column: Any, dtype: type[np.int64] | type[np.float64], neve
         if dtype is np.float64:
             missing |= gaps(values) if never else np.isnan(values)
         bad = ~(missing | np.isfinite(values))
-        values = np.where(missing | bad, 0, values)
-        return Cells(values, missing, bad, column, why_no_number)
-    values, bad = each(text, numerals.whole if dtype is np.int64 else numerals.number, dtype)
-    return Cells(values, nulls(text), bad, column, why_no_number)
+        break
+    else:
+        values, bad = each(text, numerals.whole if dtype is np.int64 else numerals.number, dtype)
+        missing = nulls(text)
+    return Cells(np.where(missing | bad, 0, values), missing, bad, column, why_no_number)
 
 
 def why_no_number(text: str) -> str:
@@ -230,18 +229,18 @@ def why_no_number(text: str) -> str:
 
 
 def kind_of(column: Any) -> Clockwork | None:
-    """Return what kind of times a column could hold; None: none, or nothing at all is in it."""
+    """Return what kind of times a column could hold; None: none, or the column is empty."""
     pa, column = arrow(), decoded(column)
-    types = pa.types
+    types, kind = pa.types, column.type
     if column.null_count == len(column):
         return None
-    if types.is_timestamp(column.type) or types.is_date(column.type):
+    if types.is_timestamp(kind) or types.is_date(kind):
         return "calendar"
-    if types.is_integer(column.type):
+    if types.is_integer(kind):
         ends = pa.compute.min_max(column).as_py()
         is_large = max(abs(ends["min"]), abs(ends["max"])) > EXACT_IN_FLOAT
         return "whole" if is_large else "number"
-    if types.is_floating(column.type) or types.is_decimal(column.type):
+    if types.is_floating(kind) or types.is_decimal(kind):
         return "number"
     if not is_text(column):
         return None
@@ -259,7 +258,7 @@ def form_of(text: Any) -> str | None:
 
 
 def is_blank(column: Any) -> bool:
-    """Whether nothing at all is in a column."""
+    """Whether a column is empty."""
     column = decoded(column)
     text = without(column, NEVER) if is_text(column) else column
     return bool(text.null_count == len(text))
@@ -322,54 +321,29 @@ def _most(scale: int) -> int:
 
 
 def _dates_in_text(column: Any, form: str) -> tuple[Cells, Bools | bool]:
+    """Return dates of any form: by Arrow if all are like the first, else by days and clocks."""
     pa = arrow()
-    text = column
     for words in ((), NEVER) if form == dates.ISO else ():
-        text = without(column, words, trimmed=True) if words else column
-        some = text.drop_null()
+        given = without(column, words, trimmed=True) if words else column
+        some = given.drop_null()
         # A cast that fails is slow: it does not stop at the first wrong cell.
         has_zone = bool(len(some)) and bool(re.search(dates.ZONED, some[0].as_py()[10:]))
-        try:
-            found = text.cast(pa.timestamp("ns", "UTC" if has_zone else None))
-        except pa.ArrowInvalid:
-            continue
-        values, none = _filled(found.cast(pa.int64()), 0), np.zeros(len(column), np.bool_)
-        return Cells(values, nulls(text), none, column, _why_no_date), not has_zone
-    return _dates_by_parts(column, form)
-
-
-def _dates_by_parts(column: Any, form: str) -> tuple[Cells, Bools]:
-    """Return dates of any form: few days and few times of day are different."""
-    pa = arrow()
+        with suppress(pa.ArrowInvalid):
+            moments = given.cast(pa.timestamp("ns", "UTC" if has_zone else None)).cast(pa.int64())
+            cells = Cells(_filled(moments, 0), nulls(given), _none(column), column, _why_no_date)
+            return cells, not has_zone
+    # Few days and few times of day are different.
     text = without(column, NEVER, trimmed=True)
     found, missing = pa.compute.extract_regex(text, pattern=dates.FORMS[form]), nulls(text)
     day, clock = (pa.compute.struct_field(found, name) for name in ("day", "clock"))
     days, no_day = each(day, lambda cell: dates.day_of(cell, form), np.int64)
-    clocks, no_clock, has_zone = _clocks(clock)
+    clocks, no_clock = each(clock, dates.clock_of, np.int64)
+    has_zones = _filled(pa.compute.match_substring_regex(clock, dates.ZONED), False)
     bad = (nulls(found) | no_day | no_clock) & ~missing
     reason = f"is no time like {dates.EXAMPLES[form]}, as the others are ({form})"
     why = _why_no_date if form == dates.ISO else lambda _: reason
-    return Cells(np.where(bad | missing, 0, days + clocks), missing, bad, column, why), ~has_zone
-
-
-def _clocks(column: Any) -> tuple[Array, Bools, Bools]:
-    """Return times of day in nanoseconds, which are none, and which name their zone."""
-    pa = arrow()
-    pc, half_day = pa.compute, dates.DAY // 2
-    text = pc.replace_substring_regex(pc.utf8_ltrim(column, " ,T:"), r"^(\d):", r"0\1:")
-    half = pc.replace_substring_regex(text, r"(?i)\s*[ap]\.?m\.?$", "")
-    try:
-        plain = pc.binary_join_element_wise("1970-01-01", half, " ").cast(pa.timestamp("ns"))
-    except pa.ArrowInvalid:
-        zoned = _filled(pc.match_substring_regex(column, dates.ZONED), False)
-        return *each(column, dates.clock_of, np.int64), zoned
-    values = _filled(plain.cast(pa.int64()), 0)
-    is_half = _filled(pc.not_equal(text, half), False)
-    is_late = _filled(pc.match_substring_regex(text, r"(?i)p\.?m\.?$"), False)
-    hours = values // (3600 * dates.SECOND)
-    bad = is_half & ((hours < 1) | (hours > 12))
-    values = np.where(is_half, values % half_day + half_day * is_late, values)
-    return values, bad, np.zeros(len(column), np.bool_)
+    values = np.where(bad | missing, 0, days + clocks)
+    return Cells(values, missing, bad, column, why), ~has_zones
 
 
 def _counts(column: Any, scale: int) -> Cells:
@@ -404,7 +378,7 @@ def read_kind(column: Any, kind: Kind) -> Cells:
     if kind.what == "text":
         cells = _of_python(column)
         values, none = each(cells, kind.read, object)
-        return Cells(values, nulls(cells) | none, np.zeros(len(column), np.bool_), column)
+        return Cells(values, nulls(cells) | none, _none(column), column)
     if kind.what == "yes or no" and kind.words != DIGITS:
         cells = without(column, NOTHING) if is_text(column) else _of_python(column)
         values, none = each(cells, kind.read, np.float64)

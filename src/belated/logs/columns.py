@@ -29,11 +29,12 @@ OBSERVED = (
     *("reward_time", "end"),
 )
 """Usual names, the clearest first."""
-_PREDICTED = "pred|ask|request|decid|decision|shown|impress|issue|creat|start|sent|open"
-_OBSERVED = (
-    "obs|answer|label|feedback|outcome|reward|resol|complet|finish|end|arriv|conver|close|bought|"
-    "purchas|paid"
-)
+STEMS = {
+    PREDICTED: "pred|ask|request|decid|decision|shown|impress|issue|creat|start|sent|open",
+    OBSERVED: "obs|answer|label|feedback|outcome|reward|resol|complet|finish|end|arriv|conver|"
+    "close|bought|purchas|paid",
+}
+"""The beginnings of words in other names."""
 WORDS = {"calendar": "dates", "whole": "numbers", "number": "numbers"}
 """What each kind of times is called."""
 
@@ -84,12 +85,10 @@ def choose(
 ) -> Columns:
     """Return the columns to read, from what was told and the first rows."""
     names = list(batch.schema.names)
-    wanted = [predicted, observed, target, weight]
-    if not isinstance(features, str):
-        wanted += features
-    elif features != "all":
+    if isinstance(features, str) and features != "all":
         raise LogError(f"logs: features is 'all' or a list of columns, got {features!r}")
-    for column in wanted:
+    asked = () if features == "all" else tuple(features)
+    for column in (predicted, observed, target, weight, *asked):
         if column is not None and column not in names:
             raise NoColumn(name, column, names)
     if predicted is None or observed is None:
@@ -100,29 +99,29 @@ def choose(
             f"{predicted!r} twice"
         )
     taken = {predicted, observed, target, weight}
-    chosen = [column for column in names if column not in taken] if features == "all" else features
-    return Columns(predicted, observed, target, weight, tuple(chosen))
+    others = tuple(column for column in names if column not in taken)
+    return Columns(predicted, observed, target, weight, others if features == "all" else asked)
 
 
 def _guess(
     batch: Any, name: str, predicted: str | None, observed: str | None, roles: Roles
 ) -> tuple[str, str]:
     """Return the columns of times, or ask for them and list those that it could be."""
-    found = {column: _kind(batch.column(column), column) for column in batch.schema.names}
+    names = batch.schema.names
+    found = {column: _kind(batch.column(column), column) for column in names}
     kinds = {column: kind for column, kind in found.items() if kind is not None}
     dates = [column for column, kind in kinds.items() if kind == "calendar"]
-    blank = [column for column in batch.schema.names if is_blank(batch.column(column))]
-    first = predicted or _by_name(PREDICTED, _PREDICTED, {*kinds} - {observed}, dates)
-    second = observed or _by_name(OBSERVED, _OBSERVED, {*kinds, *blank} - {first}, [*dates, *blank])
+    blank = [column for column in names if is_blank(batch.column(column))]
+    first = predicted or _by_name(PREDICTED, {*kinds} - {observed}, dates)
+    second = observed or _by_name(OBSERVED, {*kinds, *blank} - {first}, [*dates, *blank])
     if len(dates) == 2 and first is None and second in dates:
         first = next(column for column in dates if column != second)
     if len(dates) == 2 and second is None and first in dates:
         second = next(column for column in dates if column != first)
     if first is not None and second is not None:
         return first, second
-    others = sorted({*batch.schema.names} - {*kinds, *blank})
-    usual, stems = (PREDICTED, _PREDICTED) if first is None else (OBSERVED, _OBSERVED)
-    hidden = _by_name(usual, stems, {*others}, others)
+    others = sorted({*names} - {*kinds, *blank})
+    hidden = _by_name(PREDICTED if first is None else OBSERVED, {*others}, others)
     if hidden is not None:
         raise unreadable(batch, name, hidden)
     asked = [f"{roles.predicted}=... (when {roles.made})"] if first is None else []
@@ -135,13 +134,15 @@ def _guess(
     )
 
 
-def _by_name(usual: Sequence[str], stems: str, names: set[str], dates: list[str]) -> str | None:
+def _by_name(usual: tuple[str, ...], names: set[str], dates: list[str]) -> str | None:
     """Return the column with the clearest name, or the only one of dates with a similar name."""
     known = {plain_name(column): column for column in names}
-    found = next((known[name] for name in usual if name in known), None)
-    pattern = re.compile(rf"(^|_)({stems})")
+    for name in usual:
+        if name in known:
+            return known[name]
+    pattern = re.compile(rf"(^|_)({STEMS[usual]})")
     similar = [known[name] for name in known if known[name] in dates and pattern.search(name)]
-    return similar[0] if found is None and len(similar) == 1 else found
+    return similar[0] if len(similar) == 1 else None
 
 
 def _kind(column: Any, name: str) -> Clockwork | None:
@@ -182,19 +183,19 @@ class Clocks:
     observed: str = ISO
     """The form of the dates of answers."""
     unit: Unit | None = None
-    """What one unit of numbers is."""
+    """The unit of numbers."""
     is_epoch: bool = False
     """Whether numbers count since 1970."""
 
     def notes(self, columns: Columns) -> tuple[str, ...]:
         """Say how times are read where that is not plain."""
+        names = (columns.predicted, columns.observed)
         if self.is_epoch:
-            both = f"{columns.predicted} and {columns.observed}"
-            return (f"{both} count {self.unit} since 1970, by their values",)
-        forms = {columns.predicted: self.predicted, columns.observed: self.observed}
+            return (f"{names[0]} and {names[1]} count {self.unit} since 1970, by their values",)
+        forms = zip(names, (self.predicted, self.observed), strict=True)
         return tuple(
             f"{name} is read as {form}"
-            for name, form in forms.items()
+            for name, form in forms
             if self.kind == "calendar" and form != ISO
         )
 
@@ -208,24 +209,21 @@ def clocks_of(
     first, second = kinds
     if first is None:
         raise unreadable(sample, name, columns.predicted)
-    if "calendar" in kinds:
-        if None in forms:  # counts since 1970 beside dates are dates too
-            words = [WORDS[kind or "calendar"] for kind in kinds]
-            raise LogError(
-                f"logs: {names[0]!r} holds {words[0]} and {names[1]!r} holds {words[1]}; both must "
-                "be the same"
-            )
+    holds = [WORDS[kind or "calendar"] for kind in kinds]
+    is_calendar = "calendar" in kinds
+    units = [None if form is None or is_calendar else epoch_unit(form) for form in forms]
+    if is_calendar and None in forms:  # counts since 1970 beside dates are dates too
+        said = f"{names[0]!r} holds {holds[0]} and {names[1]!r} holds {holds[1]}"
+    elif second is not None and None not in units and units[0] != units[1]:
+        said = f"{names[0]!r} counts {units[0]} since 1970 and {names[1]!r} {units[1]}"
+    elif is_calendar:
         return Clocks("calendar", *forms)
-    units = [None if form is None else epoch_unit(form) for form in forms]
-    if second is not None and None not in units and units[0] != units[1]:
-        raise LogError(
-            f"logs: {names[0]!r} counts {units[0]} since 1970 and {names[1]!r} {units[1]}; both "
-            "must be the same"
-        )
-    kind: Clockwork = "whole" if "whole" in kinds else first
-    found = units[0] if second is None or units[1] is not None else None
-    is_epoch = found is not None and unit in (None, found)
-    return Clocks(kind, unit=cast("Unit | None", unit or found), is_epoch=is_epoch)
+    else:
+        kind: Clockwork = "whole" if "whole" in kinds else first
+        found = units[0] if second is None or units[1] is not None else None
+        is_epoch = found is not None and unit in (None, found)
+        return Clocks(kind, unit=cast("Unit | None", unit or found), is_epoch=is_epoch)
+    raise LogError(f"logs: {said}; both must be the same")
 
 
 def _look(
@@ -255,13 +253,13 @@ SHARE = 0.1
 
 def marks_in(sample: Any, columns: Columns) -> dict[float, int]:
     """Return the numbers that stand for no answer, and how many of the first rows have them."""
-    asked = _values(sample.column(columns.predicted))
-    answers = _values(sample.column(columns.observed))
+    asked, answers = (
+        _values(sample.column(columns.predicted)),
+        _values(sample.column(columns.observed)),
+    )
     counts = {mark: int(np.count_nonzero(answers == mark)) for mark in MARKS}
-    others = answers[~np.isin(answers, MARKS)]
-    if counted_form(others) is not None:
+    if counted_form(answers[~np.isin(answers, MARKS)]) is not None:
         return {mark: count for mark, count in counts.items() if count >= LEAST}
-    early = answers[answers < asked.min()] if len(asked) else asked
+    early = np.unique(answers[answers < asked.min()]) if len(asked) else asked
     least = max(1.0, SHARE * sample.num_rows)
-    is_one = len(np.unique(early)) == 1
-    return {m: n for m, n in counts.items() if is_one and n >= least and m == early[0]}
+    return {m: n for m, n in counts.items() if n >= least and early.tolist() == [m]}

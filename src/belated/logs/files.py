@@ -17,12 +17,13 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
-from belated.errors import LogError, MissingExtra
+from belated.errors import LogError
 from belated.logs.kinds import word
 from belated.logs.log import SHOWN
 from belated.logs.sources import Source, array_of, arrow, check_names, of_table, reading
+from belated.logs.workbooks import sheets_of
 
 STANDARD_INPUT = "-"
 BOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
@@ -55,36 +56,33 @@ def file_of(given: str | Path, encoding: str | None = None) -> Source:
     if is_piped(given):
         with reading(text), path.open("rb") as file:
             return _copied(file, text, encoding)
-    found = [path]
+    found, none = [path], f"no file is like {text}"
     if path.is_dir():
         found = [file for file in sorted(path.rglob("*")) if _is_part(file, path)]
+        none = f"the folder {text} holds no file that can be read"
     elif not path.exists() and glob.has_magic(text):
         files = map(Path, sorted(glob.glob(text, recursive=True)))
         found = [file for file in files if file.is_file()]
     if not found:
-        what = f"the folder {text} holds no file that can be read"
-        raise LogError(f"logs: {what if path.is_dir() else f'no file is like {text}'}")
+        raise LogError(f"logs: {none}")
     sources = [_one(file, str(file), encoding) for file in found]
     return sources[0] if len(sources) == 1 else _many(text, sources)
 
 
 def is_piped(given: Any) -> bool:
     """Tell whether this is the standard input or the path of a pipe, which are read only once."""
-    try:
+    with suppress(OSError, TypeError, ValueError):
         return str(given) == STANDARD_INPUT or Path(given).is_fifo()
-    except (OSError, TypeError, ValueError):
-        return False
+    return False
 
 
 def is_parquet(given: Any) -> bool:
     """Tell whether this is the path of a Parquet file, by how that begins."""
-    try:
-        if not Path(given).is_file():  # of a pipe the start would be lost
-            return False
-        with Path(given).open("rb") as file:
-            return file.read(len(PARQUET)) == PARQUET
-    except (OSError, TypeError, ValueError):
-        return False
+    with suppress(OSError, TypeError, ValueError):
+        if Path(given).is_file():  # of a pipe the start would be lost
+            with Path(given).open("rb") as file:
+                return file.read(len(PARQUET)) == PARQUET
+    return False
 
 
 def _is_part(file: Path, folder: Path) -> bool:
@@ -118,18 +116,18 @@ def _one(path: Path, name: str, encoding: str | None) -> Source:
             f"first, and give the file that this writes: python -c {shlex.quote(code)}"
         )
     if start.startswith(PARQUET) or file.ending in (".parquet", ".pq"):
-        source = _parquet(file)
+        kind = _parquet
     elif start.startswith(b"ARROW1") or file.ending in (".arrow", ".feather", ".ipc"):
-        source = _arrow(file)
+        kind = _arrow
     elif start.startswith(OLD_BOOK) or file.ending in BOOKS:
-        source = _excel(name, path)
+        kind = _excel
     else:
         return _text(file, encoding)
     if encoding is not None:
         raise LogError(
             f"logs: encoding (--encoding) is for text files, and {name} is none; leave it out"
         )
-    return source
+    return kind(file)
 
 
 # ---- bytes: unpacked, and recoded to UTF-8, each time from the start -----------------------------
@@ -181,11 +179,9 @@ def _unpacked(path: Path, name: str) -> Opener:
     with path.open("rb") as file:
         start = file.read(8)
     codec = next((codec for mark, codec in CODECS.items() if start.startswith(mark)), None)
-    ending = path.suffix.lower()
-    if codec is None:
-        return Opener(name, path, ending)
     if codec != "zip":
-        return Opener(name, path, Path(path.stem).suffix.lower(), codec)
+        ending = path.suffix if codec is None else Path(path.stem).suffix
+        return Opener(name, path, ending.lower(), codec)
     with zipfile.ZipFile(path) as archive:
         members = archive.namelist()
     if any(member.startswith("xl/workbook") for member in members):
@@ -222,17 +218,19 @@ def _text(file: Opener, encoding: str | None) -> Source:
                 f"logs: {file.name} begins like a JSON array; give JSON lines, with one object on "
                 "every line"
             )
-        if start.startswith("{"):
-            from pyarrow import json as reader
-
-            options = reader.ReadOptions(block_size=1 << 24)
-            source = of_table(file.name, reader.read_json(file.open(), options))
-        else:
-            source = _csv(file)
+        source = _json(file) if start.startswith("{") else _csv(file)
     if encoding is None and known != "utf-8":
         said = {"cp1252": "Windows-1252 (latin-1)"}.get(known, known.upper())
         source.notes.append(f"the text is no UTF-8 and is read as {said}")
     return source
+
+
+def _json(file: Opener) -> Source:
+    """Return the source for JSON lines."""
+    from pyarrow import json as reader
+
+    options = reader.ReadOptions(block_size=1 << 24)
+    return of_table(file.name, reader.read_json(file.open(), options))
 
 
 def _known_encoding(encoding: str) -> str:
@@ -263,28 +261,19 @@ def _encoding_of(file: Opener) -> str:
     )
 
 
-class Header(NamedTuple):
-    """The names of the columns, and the lines above them."""
-
-    names: list[str]
-    delimiter: str
-    skipped: int
-    comments: int
-
-
 def _csv(file: Opener) -> Source:
     """Return the source for text with one row per line; every cell is read as text."""
     from pyarrow import csv as reader
 
-    header = _header(file)
+    names, delimiter, above = _header(file)
+    skipped, comments = len(above), sum(line.startswith(COMMENT) for line in above)
     lost: list[tuple[str, str]] = []
     numbers: list[int] = []
     """Lines without the right number of cells, by their place among all rows."""
 
     def note(row: Any) -> str:
-        numbers.append(row.number - header.skipped - 2)
-        reason = f"has {row.actual_columns} cells, not {len(header.names)}"
-        lost.append((f"line {row.number}", reason))
+        numbers.append(row.number - skipped - 2)
+        lost.append((f"line {row.number}", f"has {row.actual_columns} cells, not {len(names)}"))
         return "skip"
 
     def read(columns: list[str] | None, rows: int) -> Iterator[Any]:
@@ -294,10 +283,10 @@ def _csv(file: Opener) -> Source:
         yield from reader.open_csv(
             file.open(),
             # With threads, rows that are skipped would not know their number.
-            reader.ReadOptions(block_size=size, use_threads=False, skip_rows=header.skipped),
-            reader.ParseOptions(delimiter=header.delimiter, invalid_row_handler=note),
+            reader.ReadOptions(block_size=size, use_threads=False, skip_rows=skipped),
+            reader.ParseOptions(delimiter=delimiter, invalid_row_handler=note),
             reader.ConvertOptions(
-                column_types=dict.fromkeys(header.names, arrow().string()),
+                column_types=dict.fromkeys(names, arrow().string()),
                 include_columns=columns,
                 strings_can_be_null=True,
                 null_values=[""],
@@ -307,17 +296,15 @@ def _csv(file: Opener) -> Source:
     def place(row: int) -> str:
         for number in numbers:
             row += number <= row
-        return f"line {row + header.skipped + 2}"
+        return f"line {row + skipped + 2}"
 
-    notes = []
-    if header.comments:
-        lines = "1 line" if header.comments == 1 else f"{header.comments} lines"
-        notes.append(f"{lines} at the start that begin with {COMMENT}, left out")
+    lines = "1 line" if comments == 1 else f"{comments} lines"
+    notes = [f"{lines} at the start that begin with {COMMENT}, left out"] if comments else []
     return Source(file.name, read, place, lost, notes)
 
 
-def _header(file: Opener) -> Header:
-    """Return the names of the columns, and the character between cells."""
+def _header(file: Opener) -> tuple[list[str], str, list[str]]:
+    """Return the names of the columns, the character between cells, and the lines above."""
     lines = file.start(START).decode("utf-8-sig", errors="replace").splitlines(keepends=True)
     above = [*takewhile(lambda at: not at.strip() or at.startswith((COMMENT, "sep=")), lines)]
     rest = [line.rstrip("\r\n") for line in lines[len(above) :]]
@@ -327,8 +314,7 @@ def _header(file: Opener) -> Header:
     delimiter = told[0] if told and len(told[0]) == 1 else max(DELIMITERS, key=rest[0].count)
     names = next(csv.reader([rest[0]], delimiter=delimiter), [])
     check_names(file.name, names)
-    comments = sum(line.startswith(COMMENT) for line in above)
-    return Header(names, delimiter, len(above), comments)
+    return names, delimiter, above
 
 
 # ---- binary files --------------------------------------------------------------------------------
@@ -367,52 +353,25 @@ def _arrow(file: Opener) -> Source:
     return Source(file.name, read)
 
 
-def _excel(name: str, path: Path) -> Source:
+def _excel(file: Opener) -> Source:
     """Return the first sheet with rows as a table; its first filled row has the names."""
-    try:
-        import python_calamine as calamine
-    except ImportError:
-        raise MissingExtra(
-            "python-calamine", extra="excel", where="reading an Excel file"
-        ) from None
-    try:
-        book = calamine.CalamineWorkbook.from_path(str(path))
-        sheets = {title: _filled(book.get_sheet_by_name(title)) for title in book.sheet_names}
-    except (calamine.CalamineError, OSError, IndexError, ValueError) as error:
-        raise LogError(f"logs: cannot read {name}: {error}; is the file complete?") from None
+    name, sheets = file.name, sheets_of(file.name, file.path)
     title = next((title for title, rows in sheets.items() if len(rows) > 1), None)
     if title is None:
         raise LogError(f"logs: {name} has no rows")
-    numbers, rows = zip(*sheets[title], strict=True)
-    heads, *cells = rows
-    columns = [*zip(*cells, strict=True)]
-    names = {
-        i: f"column {i + 1}" if head is None else word(head)
-        for i, head in enumerate(heads)
-        if head is not None or any(cell is not None for cell in columns[i])
+    numbers, (heads, *cells) = zip(*sheets[title], strict=True)
+    columns = {
+        f"column {i + 1}" if head is None else word(head): list(column)
+        for i, (head, *column) in enumerate(zip(heads, *cells, strict=True))
+        if head is not None or any(cell is not None for cell in column)
     }
-    check_names(name, [*names.values()])
-    table = arrow().table({names[i]: array_of([*columns[i]]) for i in names})
-    source = of_table(name, table)
+    check_names(name, [word(head) for head in heads if head is not None])
+    source = of_table(name, arrow().table({n: array_of(column) for n, column in columns.items()}))
     source.place = lambda row: f"row {numbers[row + 1]} of the sheet"
     if len(sheets) > 1:
         of = f"the first of {len(sheets)} sheets"
         source.notes.append(f"only {title!r} is read, {of} that holds a table")
     return source
-
-
-def _filled(sheet: Any) -> list[tuple[int, list[Any]]]:
-    """Return the rows of a sheet that are not empty, with their numbers."""
-    first = (sheet.start or (0, 0))[0] + 1
-    rows = enumerate(sheet.to_python(skip_empty_area=True), first)
-    return [(n, [*map(_cell, row)]) for n, row in rows if any(cell != "" for cell in row)]
-
-
-def _cell(cell: Any) -> Any:
-    """Return the value of a cell of a sheet; whole numbers are no fractions."""
-    if cell == "":
-        return None
-    return int(cell) if isinstance(cell, float) and cell.is_integer() else cell
 
 
 # ---- many files ----------------------------------------------------------------------------------

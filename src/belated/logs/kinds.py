@@ -130,9 +130,9 @@ class Kind:
             columns = calendar(self, np.array([self.moment(value)]))
             return {name: column.tolist()[0] for name, column in columns.items()}
         found = self.read(value)
+        if found is None and self.what == "text":
+            return {}
         if found is None:
-            if self.what == "text":
-                return {}
             raise BadFeatures(f"features: {self.name!r} {self.wrong}, got {value!r}")
         if self.what == "number and text":
             return {self.name: found, self.name + AS_TEXT: word(found)}
@@ -280,10 +280,7 @@ class Kinds:
 
     def __getitem__(self, name: str) -> Kind:
         """Return what a column becomes."""
-        for kind in self.all:
-            if kind.name == name:
-                return kind
-        raise KeyError(name)
+        return {kind.name: kind for kind in self.all}[name]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -313,31 +310,27 @@ class Kinds:
 
     def changed(self, name: str, **changes: Any) -> Kinds:
         """Return the same with changes to one column."""
-        return Kinds(
-            tuple(replace(kind, **changes) if kind.name == name else kind for kind in self.all)
-        )
+        kinds = (replace(kind, **changes) if kind.name == name else kind for kind in self.all)
+        return Kinds(tuple(kinds))
 
     def to_dict(self) -> list[dict[str, Any]]:
         """Return plain data, ready for JSON."""
-        return [_to_dict(kind) for kind in self.all]
+        found = []
+        for kind in self.all:
+            one = asdict(kind) | {"words": list(kind.words), "parts": list(kind.parts)}
+            missing = one.pop("missing")
+            found.append(one | ({"missing": list(missing)} if missing else {}))
+        return found
 
     @classmethod
     def from_dict(cls, data: Any) -> Kinds:
         """Return what :meth:`to_dict` gave; what it cannot have given is refused."""
         lists = ("words", "parts", "missing")
         try:
-            return cls(
-                tuple(Kind(**{**one, **{n: tuple(one.get(n, ())) for n in lists}}) for one in data)
-            )
+            all_ = ({**one, **{name: tuple(one.get(name, ())) for name in lists}} for one in data)
+            return cls(tuple(Kind(**one) for one in all_))
         except (TypeError, KeyError, AttributeError) as error:
             raise LogError(f"kinds: this describes no columns: {error}") from None
-
-
-def _to_dict(kind: Kind) -> dict[str, Any]:
-    """Return plain data; words that mean nothing only where there are some."""
-    found = asdict(kind) | {"words": list(kind.words), "parts": list(kind.parts)}
-    missing = found.pop("missing")
-    return found | ({"missing": list(missing)} if missing else {})
 
 
 NO_KINDS = Kinds()

@@ -106,24 +106,21 @@ def _says_enough(cells: Floats) -> bool:
 
 def _is_exact(cells: Floats, hidden: Floats) -> bool:
     """Whether the line between the ends of hidden numbers goes through all cells."""
-    if np.ptp(hidden) == 0.0:
-        return False
     spread = _spread(cells, hidden, _slope(cells, hidden))
-    return spread <= EXACT * float(np.ptp(cells))
+    return bool(np.ptp(hidden) > 0.0 and spread <= EXACT * float(np.ptp(cells)))
 
 
 def _is_line(cells: Floats, hidden: Floats, close: float) -> bool:
     """Whether some line fits; a few rows are tried first."""
-    few = slice(None, None, max(1, len(cells) // LOOKED_AT))
-    reach = slope = allowed = 0.0
-    for part in (few, slice(None)):
+    slope = allowed = 0.0
+    for part in (slice(None, None, max(1, len(cells) // LOOKED_AT)), slice(None)):
         c, h = cells[part], hidden[part]
-        if (reach := float(np.ptp(h))) == 0.0:
-            continue
         slope = _slope(c, h)
         allowed = _allowed(c, h, slope, close)
-        if _spread(c, h, slope) > 2.0 * allowed:  # the best slope is a step away at most
+        # The best slope is a step away at most.
+        if np.ptp(h) > 0.0 and _spread(c, h, slope) > 2.0 * allowed:
             return False
+    reach = float(np.ptp(hidden))
     if reach == 0.0 or float(np.ptp(cells)) < LEVELS * allowed:
         return False
     low, high = slope - 2.0 * allowed / reach, slope + 2.0 * allowed / reach
@@ -138,8 +135,10 @@ def _is_line(cells: Floats, hidden: Floats, close: float) -> bool:
 
 
 def _slope(cells: Floats, hidden: Floats) -> float:
+    """Return the slope between the ends of hidden numbers."""
     first, last = int(np.argmin(hidden)), int(np.argmax(hidden))
-    return float((cells[last] - cells[first]) / (hidden[last] - hidden[first]))
+    reach = float(hidden[last] - hidden[first])
+    return float(cells[last] - cells[first]) / reach if reach > 0.0 else 0.0
 
 
 def _spread(cells: Floats, hidden: Floats, slope: float) -> float:
@@ -161,13 +160,13 @@ NEARLY = 0.05
 
 @dataclass(frozen=True, eq=False)
 class Hidden:
-    """What nobody knows when a prediction is made: when the answer comes, and what it is."""
+    """What is unknown when a prediction is made: when the answer comes, and what it is."""
 
     predicted_at: Array
     observed_at: Array
     answered: Bools
     unit: Unit | None
-    """What one unit of the times is, if anybody said."""
+    """The unit of the times, if it is known."""
     target: Array | None
     """The answer as it is, NaN where there is none; words are passed over."""
 
@@ -178,31 +177,20 @@ class Hidden:
         rows = self.answered & ~np.isnan(column)
         if int(np.count_nonzero(rows)) < FEWEST:
             return ""
-        cells, start = column[rows], self.predicted_at[rows]
-        waits = (self.observed_at[rows] - start).astype(np.float64)
-        if self._is_wait(cells, waits):
-            return "how long the answer took"
-        first = start.min()
-        came = (self.observed_at[rows] - first).astype(np.float64)
-        if is_time(cells, (start - first).astype(np.float64), came):
+        cells, start, end = column[rows], self.predicted_at[rows], self.observed_at[rows]
+        waits = (end - start).astype(np.float64)
+        if len(np.unique(waits)) >= 3:  # in any unit, also rounded, or a price of them
+            own = 1.0 if self.unit is None else SECONDS[self.unit]
+            units = (1.0,) if self.unit is None else SECONDS.values()
+            if is_copy(cells, waits) or any(is_rounded(cells, waits * (own / u)) for u in units):
+                return "how long the answer took"
+        asked, came = ((at - start.min()).astype(np.float64) for at in (start, end))
+        if is_time(cells, asked, came):
             return "when the answer came"
-        return CHANGED if self._is_target(column, rows) else ""
-
-    def _is_wait(self, cells: Floats, waits: Floats) -> bool:
-        """Whether cells are waits in any unit, also rounded, or a price of them."""
-        if len(np.unique(waits)) < 3:
-            return False
-        own = 1.0 if self.unit is None else SECONDS[self.unit]
-        units = SECONDS.values() if self.unit is not None else (1.0,)
-        return any(is_rounded(cells, waits * (own / unit)) for unit in units) or is_copy(
-            cells, waits
-        )
-
-    def _is_target(self, column: Array, rows: Bools) -> bool:
         if self.target is None or self.target.dtype.kind != "f":
-            return False
-        rows = rows & ~np.isnan(self.target)
-        return bool(rows.any()) and is_copy(column[rows], self.target[rows])
+            return ""
+        rows &= ~np.isnan(self.target)
+        return CHANGED if rows.any() and is_copy(column[rows], self.target[rows]) else ""
 
 
 def told(who: str, found: Mapping[str, str], columns: Mapping[str, str], when: str) -> LogError:

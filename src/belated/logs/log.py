@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from belated.arrays import Array, Bools, Floats
-from belated.errors import SpecError
+from belated.errors import LogError, SpecError
 from belated.logs.kinds import NO_KINDS, Kinds
 from belated.timeline import Timeline
 from belated.timeline.clock import Clock, gaps
@@ -72,6 +72,13 @@ class BadRows:
         if self.count > len(self.first):
             lines.append(f"  and {self.count - len(self.first):,} more")
         return "\n".join(lines)
+
+    def error(self, who: str, name: str, total: int) -> LogError:
+        """Return the refusal of a log with such rows."""
+        return LogError(
+            f"{who}: {name}: {self}\nof {total:,}. Leave them out with on_bad='skip' "
+            "(--skip-bad-rows on the command line), or mend the log"
+        )
 
 
 NONE_BAD = BadRows()
@@ -139,8 +146,8 @@ class Log:
         if self.unit is not None and self.unit not in get_args(Unit):
             known = ", ".join(get_args(Unit))
             raise SpecError(f"Log: unit must be one of {known}, got {self.unit!r}")
-        features = {f"feature {name!r}": column for name, column in self.features.items()}
-        for what, column in (self.arrays | features).items():
+        named = {f"feature {name!r}": column for name, column in self.features.items()}
+        for what, column in (self.arrays | named).items():
             if len(column) != len(self):
                 raise SpecError(f"Log: {what} must have {len(self)} rows, got {len(column)}")
 
@@ -148,8 +155,8 @@ class Log:
     def arrays(self) -> dict[str, Array]:
         """Every column there is but the features, by its name."""
         names = ("predicted_at", "observed_at", "answered", "target", "weight", "waits")
-        columns = {name: getattr(self, name) for name in names}
-        return {name: column for name, column in columns.items() if column is not None}
+        columns = ((name, getattr(self, name)) for name in names)
+        return {name: column for name, column in columns if column is not None}
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -209,26 +216,18 @@ class Log:
         rows = "1 row" if len(self) == 1 else f"{len(self):,} rows"
         parts = [rows, f"{np.count_nonzero(self.answered):,} answered"]
         if len(self):
-            parts.append(f"{self._clock()} {self._span()}")
+            clock = "numbers" if self.unit is None else f"in {self.unit},"
+            ends = np.array([self.predicted_at.min(), self.predicted_at.max()])
+            if self.has_dates:
+                clock = f"in {self.unit} since 1970, UTC" if self.is_epoch else "UTC"
+                ends = as_dates(ends, self.unit) if self.is_epoch else ends
+                ends = ends.astype("datetime64[m]")
+            parts.append(f"{clock} {ends[0]} to {ends[1]}")
         if self.features:
             parts.append(f"features {', '.join(self.features)}")
         if self.bad:
             parts.append(f"{len(self.bad):,} bad rows left out")
         return f"Log({self.name!r}, {', '.join(parts)})"
-
-    def _clock(self) -> str:
-        if self.is_calendar:
-            return "UTC"
-        if self.is_epoch:
-            return f"in {self.unit} since 1970, UTC"
-        return "numbers" if self.unit is None else f"in {self.unit},"
-
-    def _span(self) -> str:
-        ends = np.array([self.predicted_at.min(), self.predicted_at.max()])
-        if self.has_dates:
-            dates = as_dates(ends, self.unit) if self.is_epoch else ends
-            ends = dates.astype("datetime64[m]")
-        return f"{ends[0]} to {ends[1]}"
 
 
 def as_date(time: Any, unit: Unit | None) -> np.datetime64:
@@ -258,10 +257,9 @@ def joined(blocks: Sequence[Log], bad: BadRows) -> Log:
     first = blocks[0]
     if len(blocks) == 1:
         return replace(first, bad=bad)
-    arrays: Any = {
-        name: np.concatenate([getattr(block, name) for block in blocks]) for name in first.arrays
-    }
-    features = {
-        name: np.concatenate([block.features[name] for block in blocks]) for name in first.features
-    }
-    return replace(first, features=features, bad=bad, **arrays)
+
+    def columns(name: str) -> dict[str, Any]:
+        parts = [getattr(block, name) for block in blocks]
+        return {each: np.concatenate([part[each] for part in parts]) for each in parts[0]}
+
+    return replace(first, features=columns("features"), bad=bad, **columns("arrays"))

@@ -24,15 +24,7 @@ from belated.logs.cells import (
     with_gaps,
     without_words,
 )
-from belated.logs.columns import (
-    USUAL,
-    Clocks,
-    Columns,
-    Roles,
-    choose,
-    clocks_of,
-    marks_in,
-)
+from belated.logs.columns import USUAL, Clocks, Columns, Roles, choose, clocks_of, marks_in
 from belated.logs.dates import zone_named
 from belated.logs.kinds import DIGITS, NOTHING, Kind, Kinds, Told
 from belated.logs.log import NONE_BAD, SHOWN, BadRow, BadRows, Log, Unit, joined
@@ -128,13 +120,14 @@ def scan(
         zone_named(tz)
     source = source_of(data, encoding)
     words = tuple(dict.fromkeys(word.strip().lower() for word in missing))
-    sample = without_words(source.peek(), words)
+    sample = source.peek()
+    nothing = dict.fromkeys(sample.schema.names, words)
+    sample = without_words(sample, nothing)
     columns = choose(sample, source.name, predicted, observed, target, weight, features, roles)
     marks = marks_in(sample, columns)
-    nothing = {columns.observed: tuple(w for mark in marks for w in (f"{mark:g}", f"{mark:.1f}"))}
-    sample = without_words(sample, nothing[columns.observed], columns.observed)
-    is_named = features != "all"
-    found = decide(sample, dict.fromkeys(columns.features, is_named), kinds, tz, dates)
+    nothing[columns.observed] += tuple(w for mark in marks for w in (f"{mark:g}", f"{mark:.1f}"))
+    sample = without_words(sample, nothing)
+    found = decide(sample, dict.fromkeys(columns.features, features != "all"), kinds, tz, dates)
     found = Kinds(tuple(replace(kind, missing=words) for kind in found))
     clocks = clocks_of(sample, source.name, columns, unit, dates)
     _refuse_unused(clocks, found, tz, unit, dates)
@@ -144,11 +137,12 @@ def scan(
     if target is not None and target != columns.observed:
         truth = _kind_of_target(sample, target, tz, dates)
         if truth.what == "text" and is_text(decoded(sample.column(target))):
-            nothing[target], counts = _marks_of(sample.column(target))
+            more, counts = _marks_of(sample.column(target))
+            nothing[target] += more
             said += [(target, repr(cell), count) for cell, count in counts.items()]
     of = f"of the first {sample.num_rows:,} rows is taken as no answer"
     notes = (*_repeated(sample), *(f"{name} = {cell} in {n:,} {of}" for name, cell, n in said))
-    return Scan(source, columns, clocks, found, truth, tz, on_bad, notes, words, nothing)
+    return Scan(source, columns, clocks, found, truth, tz, on_bad, notes, nothing)
 
 
 def _marks_of(column: Any) -> tuple[tuple[str, ...], Counter[str]]:
@@ -165,12 +159,11 @@ def _marks_of(column: Any) -> tuple[tuple[str, ...], Counter[str]]:
 def _refuse_unused(
     clocks: Clocks, kinds: Kinds, tz: str | None, unit: Unit | None, order: DateOrder | None
 ) -> None:
-    """Refuse what says how times are read where nothing is read so."""
+    """Refuse arguments about times that have no effect on this log."""
     is_calendar = clocks.kind == "calendar"
-    has_times = any(kind.what == "time" for kind in kinds)
     if unit is not None and is_calendar:
         raise LogError("logs: unit (--unit) is for times that are numbers; here they are dates")
-    if tz is not None and not (is_calendar or has_times):
+    if tz is not None and not (is_calendar or any(kind.what == "time" for kind in kinds)):
         raise LogError("logs: tz (--tz) is for dates; here times are numbers")
     forms = {clocks.predicted, clocks.observed, *(kind.form for kind in kinds)}
     if order is not None and not forms & set(SLASHED):
@@ -184,9 +177,8 @@ def _repeated(sample: Any) -> tuple[str, ...]:
     if table.num_columns < 3 or any(map(pa.types.is_nested, table.schema.types)):
         return ()
     again = table.num_rows - table.group_by(table.column_names).aggregate([]).num_rows
-    first = f"{again:,} of the first {table.num_rows:,} rows"
-    come = "comes" if again == 1 else "come"
-    return (f"{first} {come} twice, with every cell the same",) if again else ()
+    come = f"{'comes' if again == 1 else 'come'} twice, with every cell the same"
+    return (f"{again:,} of the first {table.num_rows:,} rows {come}",) if again else ()
 
 
 def _kind_of_target(sample: Any, name: str, tz: str | None, order: DateOrder | None) -> Kind:
@@ -217,16 +209,14 @@ class Scan:
     on_bad: OnBad = "error"
     noted: tuple[str, ...] = ()
     """What the first rows show."""
-    missing: tuple[str, ...] = ()
-    """Further words that mean nothing in any column."""
     nothing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Words that mean no answer, by column."""
+    """Further words that mean nothing, by column."""
     bad: BadRows = field(default=NONE_BAD, init=False)
     """Bad rows that the last loop has met."""
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """The name of the source."""
         return self.source.name
 
     @property
@@ -236,7 +226,7 @@ class Scan:
 
     @property
     def unit(self) -> Unit | None:
-        """What one unit of the times is, where they are numbers."""
+        """The unit of times that are numbers."""
         return self.clocks.unit
 
     @property
@@ -246,16 +236,8 @@ class Scan:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is to be known of how it is read."""
+        """How it is read, where that is not obvious."""
         return (*self.source.notes, *self.clocks.notes(self.columns), *self.noted)
-
-    @property
-    def _wanted(self) -> list[str]:
-        """Every column that is read, once."""
-        roles = self.columns
-        names = [roles.predicted, roles.observed, roles.target, roles.weight]
-        names += [kind.name for kind in self.kinds if kind.names]
-        return list(dict.fromkeys(name for name in names if name is not None))
 
     def read(self, progress: Callable[[int], None] | None = None) -> Log:
         """Return all rows in memory; ``progress`` is told how many have been read."""
@@ -277,13 +259,14 @@ class Scan:
         """Yield the rows; with bad rows among them, the error comes when all were counted."""
         self.bad = NONE_BAD
         start = 0
-        for batch in self.source.batches(self._wanted):
+        roles = self.columns
+        wanted = [roles.predicted, roles.observed, roles.target, roles.weight]
+        wanted += [kind.name for kind in self.kinds if kind.names]
+        names = list(dict.fromkeys(name for name in wanted if name is not None))
+        for batch in self.source.batches(names):
             if not batch.num_rows:
                 continue
-            batch = without_words(batch, self.missing)
-            for name, words in self.nothing.items():
-                batch = without_words(batch, words, name)
-            block, bad = self._block(batch, start)
+            block, bad = self._block(without_words(batch, self.nothing), start)
             self.bad += bad
             start += batch.num_rows
             if len(block) and (self.on_bad == "skip" or not self.bad):
@@ -291,7 +274,7 @@ class Scan:
         lost = [BadRow(place, "", "", reason) for place, reason in self.source.lost]
         self.bad += BadRows(len(lost), tuple(lost[:SHOWN]))
         if self.bad and self.on_bad == "error":
-            raise LogError(self._complaint(start))
+            raise self._error(start)
 
     def _block(self, batch: Any, start: int) -> tuple[Log, BadRows]:
         """Read a batch, and leave out its bad rows."""
@@ -362,15 +345,12 @@ class Scan:
             return np.where(cells.missing, np.datetime64("NaT", "ns"), times)
         return with_gaps(cells) if self.clocks.kind == "number" else cells.values
 
-    def _complaint(self, rows: int) -> str:
-        """Say what is wrong and what can be done."""
-        total = rows + len(self.source.lost)
-        text = f"logs: {self.name}: {self.bad}\nof {total:,}. Leave them out with on_bad='skip'"
-        text += " (--skip-bad-rows on the command line), or mend the log"
-        suspects = {row.column for row in self.bad.first} & {*self.kinds.names}
-        if suspects:
-            name = sorted(suspects)[0]
+    def _error(self, rows: int) -> LogError:
+        """Return the refusal of bad rows, and the likely causes."""
+        text = str(self.bad.error("logs", self.name, rows + len(self.source.lost)))
+        first = self.bad.first
+        for name in sorted({row.column for row in first} & {*self.kinds.names})[:1]:
             text += f"; or say what {name} is: kinds={{{name!r}: 'text'}} (--text {name})"
-        if sum("is before" in row.reason for row in self.bad.first) == len(self.bad.first):
+        if all("is before" in row.reason for row in first):
             text += "; are predicted and observed swapped, or in different time zones?"
-        return text
+        return LogError(text)

@@ -103,20 +103,18 @@ def kind_of_column(
         return Kind(name, "number", "as told", form=_number_form(column))
     if told == "time":
         return _told_time(column, name, zone, order)
-    if is_text(column):
-        return _of_text(column, name, zone, order)
-    return _of_type(column, name, zone)
+    return (_of_text if is_text(column) else _of_type)(column, name, zone, order)
 
 
 def _nested(column: Any) -> str | None:
     """Say what a column holds that is no single value."""
-    types, kind = arrow().types, column.type
-    if types.is_nested(kind):
-        return "lists" if "list" in str(kind).partition("<")[0] else "structs"
-    return "bytes" if "binary" in str(kind) else None
+    kind = str(column.type)
+    if arrow().types.is_nested(column.type):
+        return "lists" if "list" in kind.partition("<")[0] else "structs"
+    return "bytes" if "binary" in kind else None
 
 
-def _of_type(column: Any, name: str, zone: str | None) -> Kind:
+def _of_type(column: Any, name: str, zone: str | None, _: DateOrder | None) -> Kind:
     """Decide by the type that a table has."""
     types, kind = arrow().types, column.type
     if column.null_count == len(column):
@@ -203,7 +201,7 @@ def is_name(name: str) -> bool:
 
 
 def is_time_name(name: str) -> bool:
-    """Whether a column is called what counts since 1970 are called."""
+    """Whether a column is called like counts since 1970."""
     return re.search(TIME_NAMES, plain_name(name)) is not None
 
 

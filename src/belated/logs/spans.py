@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from contextlib import suppress
 from datetime import timedelta
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -15,10 +14,9 @@ from belated.errors import LogError
 from belated.logs.log import SECONDS, Unit
 
 _TEXT = re.compile(r"\s*((?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*([a-z]*)\s*")
-_WEEK = 7.0 * SECONDS["d"]
-_WORDS: Mapping[str, float] = MappingProxyType(
-    {"second": 1.0, "minute": 60.0, "hour": SECONDS["h"], "day": SECONDS["d"], "week": _WEEK}
-)
+_WORDS = {"second": "s", "minute": "min", "hour": "h", "day": "d", "week": "w"}
+_SIZES: dict[str, float] = {**SECONDS, "w": 7.0 * SECONDS["d"]}
+_SIZES |= {f"{word}{end}": _SIZES[unit] for word, unit in _WORDS.items() for end in ("", "s")}
 
 
 def read_span(given: Any, who: str) -> tuple[float, bool]:
@@ -27,7 +25,19 @@ def read_span(given: Any, who: str) -> tuple[float, bool]:
     >>> read_span("2 days", "doc"), read_span(".5h", "doc"), read_span(7, "doc")
     ((172800.0, True), (1800.0, True), (7.0, False))
     """
-    length, is_seconds = _read(given)
+    length, is_seconds = math.nan, True
+    if isinstance(given, timedelta):
+        length = given.total_seconds()
+    elif isinstance(given, np.timedelta64):
+        length = float(given / np.timedelta64(1, "s"))
+    elif isinstance(given, str):
+        if found := _TEXT.fullmatch(given.lower()):
+            is_seconds = bool(found[2])
+            length = float(found[1]) * (_SIZES.get(found[2], math.nan) if is_seconds else 1.0)
+    elif not isinstance(given, bool | bytes):
+        is_seconds = False
+        with suppress(TypeError, ValueError, OverflowError):
+            length = float(given)
     if not 0.0 <= length < math.inf:
         raise LogError(
             f"{who}: a length of time is a number, a duration, or a text like 30d, 12h or 90min, "
@@ -36,33 +46,11 @@ def read_span(given: Any, who: str) -> tuple[float, bool]:
     return length, is_seconds
 
 
-def _read(given: Any) -> tuple[float, bool]:
-    """Return what was given; NaN where it is no length of time."""
-    if isinstance(given, timedelta):
-        return given.total_seconds(), True
-    if isinstance(given, np.timedelta64):
-        return float(given / np.timedelta64(1, "s")), True
-    if isinstance(given, str):
-        found = _TEXT.fullmatch(given.lower())
-        if found is None:
-            return math.nan, False
-        number, name = float(found[1]), found[2]
-        if not name:
-            return number, False
-        size = SECONDS.get(name) or _WORDS.get(name.removesuffix("s"))
-        size = _WEEK if name == "w" else size
-        return (math.nan if size is None else number * size), True
-    try:
-        return (math.nan if isinstance(given, bool | bytes) else float(given)), False
-    except (TypeError, ValueError, OverflowError):
-        return math.nan, False
-
-
 def span_in(given: Any, unit: Unit | None, who: str, *, has_dates: bool = False) -> float:
     """Return a length of time in the unit of a log; a plain number is in that unit already.
 
     Where times are dates, also as counts since 1970, a plain number would be in the unit in which
-    they happen to be stored, which nobody means: it is refused.
+    they happen to be stored, which is never meant: it is refused.
 
     >>> span_in("2d", "h", "doc"), span_in("90 min", "s", "doc"), span_in(7, None, "doc")
     (48.0, 5400.0, 7.0)

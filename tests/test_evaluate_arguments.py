@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import json
-import math
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,8 +12,8 @@ import pytest
 
 import belated as bl
 from belated.errors import LogError, SpecError
-from belated.evaluations.log import Columns, DecisionLog
-from belated.evaluations.reading import decisions_of
+from belated.evaluations.decision_log import DecisionLog
+from belated.evaluations.reading import Columns, decisions_of
 from belated.logs import read
 
 # What is tested is what stands around the models; compiled, those take no time.
@@ -46,14 +44,6 @@ def table(rows: int = ROWS, times: str = "%Y-%m-%dT%H:%M") -> dict[str, list[Any
         "new_green": (1.0 - chance).tolist(),
         "old": [("blue", "green")[each] for each in rng.integers(0, 2, rows)],
     }
-
-
-def written(path: Path, columns: dict[str, list[Any]]) -> Path:
-    with path.open("w", newline="") as file:
-        rows = csv.writer(file)
-        rows.writerow(columns)
-        rows.writerows(zip(*columns.values(), strict=True))
-    return path
 
 
 NAMES: dict[str, Any] = {
@@ -103,7 +93,7 @@ def test_a_log_has_its_times() -> None:
     names: dict[str, Any] = {"action": "deed", "probability": "p", "context": ["town"]}
     options: list[dict[str, Any]] = [{"decided": "shown_at"}, {"rewarded": "x"}]
     found = bl.evaluate(log, silence=0.0, chooser=False, **names)
-    assert list(found.ripe.log.context) == ["town"]
+    assert list(found.mature.log.context) == ["town"]
     for option in (*options, {"tz": "UTC"}, {"unit": "s"}):
         with pytest.raises(LogError, match=f"is a Log.*leave out {next(iter(option))}"):
             bl.evaluate(log, silence=0.0, **names, **option)
@@ -197,29 +187,3 @@ def test_a_policy_in_one_column_leaves_others_that_begin_alike() -> None:
     told: dict[str, Any] = {"decided": "at", "rewarded": "heard", "reward": "reward"}
     bl.evaluate(log, {"p": "p", "rule": rule}, chooser=False, **told)
     assert seen == {"price"}
-
-
-def test_lines_of_dsjson_that_cannot_be_are_bad_rows(tmp_path: Path) -> None:
-    good = {
-        "_label_cost": -1,
-        "_label_probability": 0.5,
-        "_label_Action": 1,
-        "Timestamp": "2026-03-01T10:00:00Z",
-        "a": [1, 2],
-        "p": [0.5, 0.5],
-        "c": {"x": 1, "_multi": [{"_tag": "a"}, {"_tag": "b"}]},
-    }
-    deep = "[" * 20_000 + "]" * 20_000
-    lines = [
-        json.dumps({name: value for name, value in good.items() if name != "Timestamp"}),
-        json.dumps(good | {"Timestamp": "0001-01-01T00:00:00Z"}),
-        json.dumps(good | {"_label_Action": math.inf}),
-        json.dumps(good | {"_label_cost": 10**400}),
-        json.dumps(good).replace('"x": 1', f'"x": {deep}'),
-        *[json.dumps(good | {"Timestamp": f"2026-03-01T11:{i:02}:00Z"}) for i in range(30)],
-    ]
-    path = tmp_path / "log.dsjson"
-    path.write_text("\n".join(lines))
-    with pytest.raises(LogError):
-        bl.evaluate(path, chooser=False)
-    assert bl.evaluate(path, chooser=False, on_bad="skip").counted == 30
