@@ -20,6 +20,7 @@ from typing import Any
 
 from belated.research.study.catalogue import STUDIES, study_named
 from belated.research.study.plan import Row
+from belated.research.study.record import load_rows
 from belated.research.study.tables import (
     by,
     exponent,
@@ -31,7 +32,6 @@ from belated.research.study.tables import (
     short,
     where,
 )
-from record_studies import load_rows
 from rivals_table import methods, undelayed
 
 ROOT = Path(__file__).parents[1]
@@ -122,7 +122,7 @@ def noted(name: str, label: str) -> float:
 @cache
 def rows(study: str) -> list[Row]:
     """Return the rows of a recorded study."""
-    return load_rows(ROOT / "docs" / "results" / f"{study}.parquet")
+    return load_rows(ROOT / "docs" / "results" / f"{study}.parquet")[0]
 
 
 def average(study: str, column: str = "regret", **wanted: Any) -> float:

@@ -11,13 +11,14 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from belated.errors import MissingExtra, StudyError
+from belated.errors import StudyError
 from belated.report import Page, Section, Table
 from belated.report.contents import Entry
 from belated.report.images import file_name, render
 from belated.report.plain import plain
 from belated.research.study.catalogue import STUDIES, study_named
 from belated.research.study.plan import Plan, Row, Study
+from belated.research.study.record import save_rows, sources_of
 from belated.research.study.rows import open_rows
 from belated.research.study.runner import Files, Results, page_of
 
@@ -45,7 +46,7 @@ def record(source: Path, target: Path) -> list[Path]:
 def _write(results: Results, target: Path) -> Path:
     name = results.plan.study.name
     target.mkdir(parents=True, exist_ok=True)
-    save_rows(target / f"{name}.parquet", results.rows)
+    save_rows(target / f"{name}.parquet", results.rows, sources_of(results.plan.study))
     page = page_of(results)
     for path, section in _figures(name, page):
         if section.figure is not None:
@@ -54,26 +55,6 @@ def _write(results: Results, target: Path) -> Path:
     text = target / f"{name}.md"
     text.write_text(as_markdown(results.plan.study, results.rows), encoding="utf-8")
     return text
-
-
-def save_rows(path: Path, rows: Sequence[Row]) -> None:
-    """Write rows as Parquet."""
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError:
-        raise MissingExtra("pyarrow", extra="logs", where="the record of a study") from None
-    names = dict.fromkeys(name for row in rows for name in row)  # not all rows have all columns
-    table = pyarrow.table({name: [row.get(name) for row in rows] for name in names})
-    parquet.write_table(table, path, compression="zstd", compression_level=19)
-
-
-def load_rows(path: Path) -> list[Row]:
-    """Read what ``save_rows`` wrote."""
-    from pyarrow import parquet
-
-    rows: list[Row] = parquet.read_table(path).to_pylist()
-    return rows
 
 
 def as_markdown(study: Study, rows: Sequence[Row]) -> str:

@@ -19,7 +19,7 @@ could not have changed a play if it had come right after the last one.
 from __future__ import annotations
 
 from belated.bounds.any_rates import theorem_e_1, theorem_e_2
-from belated.bounds.any_values import theorem_e_3, tight_one_point
+from belated.bounds.any_values import theorem_e_3, theorem_g_5, tight_one_point
 from belated.bounds.bound import Bound
 from belated.bounds.capacity import capacity
 from belated.bounds.convex import corollary_5_3, gradient_adaptive, tight
@@ -72,6 +72,7 @@ __all__ = [
     "theorem_e_2",
     "theorem_e_3",
     "theorem_g_2",
+    "theorem_g_5",
     "tight",
     "tight_one_point",
 ]

@@ -1,0 +1,146 @@
+"""Recorded studies: rows in Parquet, digests of their sources, and whether they still come out."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from belated.errors import MissingExtra
+from belated.research.study.plan import Plan, Row, Study, digest
+
+_ROOT = Path(__file__).parents[2]
+_SHOWING = ("report", "research/study/sections", "research/study/tables", "research/study/contest")
+"""Modules that only show results; their digests are not kept."""
+_CLOSE = 1e-6
+"""Numbers that differ by less than this part are the same: processors round differently."""
+
+Sources = Mapping[str, str]
+"""Digests of source files by their place in the package."""
+
+
+def sources_of(study: Study) -> Sources:
+    """Return the digests of the module of a study and of all that it imports from belated."""
+    found: dict[str, str] = {}
+    todo = [Path(sys.modules[type(study).__module__].__file__ or "")]
+    while todo:
+        path = todo.pop()
+        place = path.relative_to(_ROOT) if path.is_relative_to(_ROOT) else Path(path.name)
+        name = place.with_suffix("").as_posix()
+        if name not in found and not name.startswith(_SHOWING):
+            pair = [path, path.with_suffix(".pxd")]
+            content = b"".join(each.read_bytes() for each in pair if each.exists())
+            found[name] = hashlib.sha256(content).hexdigest()[:8]
+            todo += _imports(path)
+    return dict(sorted(found.items()))
+
+
+@cache
+def _imports(path: Path) -> tuple[Path, ...]:
+    """Return the files of belated that a module imports, not only for types."""
+    found: list[Path] = []
+    for module, names in _IMPORT.findall(path.read_text(encoding="utf-8")):
+        parts = module.split(".")[1:]
+        inside = [[*parts, name] for name in re.findall(r"\w+", names)]
+        for place in (_ROOT.joinpath(*each) for each in (parts, *inside) if each):
+            files = (place.with_suffix(".py"), place / "__init__.py")
+            found += [file for file in files if file.is_file()]
+    return tuple(found)
+
+
+_IMPORT = re.compile(r"^from (belated[\w.]*) import (\([^)]*\)|.*)$", re.MULTILINE)
+
+
+def save_rows(path: Path, rows: Sequence[Row], sources: Sources) -> None:
+    """Write rows as Parquet, with the digests of the sources that they come from."""
+    pyarrow, parquet = _arrow()
+    names = dict.fromkeys(name for row in rows for name in row)  # not all rows have all columns
+    table = pyarrow.table({name: [row.get(name) for row in rows] for name in names})
+    table = table.replace_schema_metadata({"sources": json.dumps(sources)})
+    parquet.write_table(table, path, compression="zstd", compression_level=19)
+
+
+def load_rows(path: Path) -> tuple[list[Row], Sources]:
+    """Read what ``save_rows`` wrote."""
+    table = _arrow()[1].read_table(path)
+    kept = (table.schema.metadata or {}).get(b"sources", b"{}")
+    return table.to_pylist(), json.loads(kept)
+
+
+def _arrow() -> tuple[Any, Any]:
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError:
+        raise MissingExtra("pyarrow", extra="logs", where="the record of a study") from None
+    return pyarrow, parquet
+
+
+class Difference(NamedTuple):
+    """A value that does not come out as it was recorded."""
+
+    cell: Mapping[str, Any]
+    column: str
+    recorded: Any
+    now: Any
+
+    def __str__(self) -> str:
+        """Return one line."""
+        cell = ", ".join(f"{name}={value}" for name, value in self.cell.items())
+        return f"{self.column} is {self.now!r}, recorded {self.recorded!r} ({cell})"
+
+
+class Check(NamedTuple):
+    """What came of recomputing a sample of the rows of a study."""
+
+    rows: int
+    checked: int
+    differences: list[Difference]
+    changed: list[str]
+    """Sources that are not as they were when the rows were recorded."""
+
+    def __str__(self) -> str:
+        """Return a sentence, and the differences."""
+        bad = len({digest(dict(each.cell)) for each in self.differences})
+        head = f"{self.checked} of {self.rows:,} rows computed again, {bad} differ"
+        changed = f"; sources changed since: {', '.join(self.changed)}" if self.changed else ""
+        return "\n".join([head + changed, *(f"  {each}" for each in self.differences)])
+
+
+def check_rows(
+    plan: Plan, rows: Sequence[Row], sources: Sources, count: int, *, longest: int | None = None
+) -> Check:
+    """Compute some of the recorded rows again; other sources lead to another sample.
+
+    ``longest`` leaves out cells with more rounds.
+    """
+    now = sources_of(plan.study)
+    changed = sorted(name for name in {**now, **sources} if now.get(name) != sources.get(name))
+    able = [
+        (digest([cell.key, now]), cell, row)
+        for cell, row in zip(plan.cells, rows, strict=True)
+        if longest is None or cell["rounds"] <= longest
+    ]
+    found: list[Difference] = []
+    sample = sorted(able, key=lambda each: each[0])[:count]
+    for _, cell, row in sample:
+        results = plan.study.plain_results(cell)
+        found += _differences({**row}, cell.to_dict(), results)
+    return Check(len(rows), len(sample), found, changed)
+
+
+def _differences(row: Row, cell: Mapping[str, Any], results: Row) -> Iterator[Difference]:
+    for name, value in results.items():
+        kept = row.get(name)
+        if isinstance(value, int | float) and isinstance(kept, int | float):
+            if math.isclose(value, kept, rel_tol=_CLOSE):
+                continue
+        elif value == kept:
+            continue
+        yield Difference(cell, name, kept, value)
