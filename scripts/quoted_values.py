@@ -12,6 +12,7 @@ import inspect
 import json
 import re
 import sys
+import textwrap
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
@@ -145,13 +146,18 @@ def headline(study: str, number: int) -> str:
 def headlines(study: str) -> str:
     """Return the numbers of a study as a list."""
     lines = [f"* **{number}** {what}" for number, what in _headlines(study)]
-    return "\n".join(["\n", *lines, "\n"])
+    return _block("\n".join(lines))
 
 
 def says(study: str, question: str) -> str:
     """Return what a study says in the section with this question."""
     sections = {each.question: each.says for each in study_named(study).sections(rows(study))}
-    return sections[question]
+    return _block(textwrap.fill(sections[question], 140, break_on_hyphens=False))
+
+
+def _block(text: str) -> str:
+    """Return paragraphs as they stand between marks on lines of their own."""
+    return f"\n\n{text}\n\n"
 
 
 def asserted(test: str, value: float) -> float:

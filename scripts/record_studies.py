@@ -7,6 +7,7 @@ from the rows alone, so every number in it can be traced to them.
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -48,6 +49,7 @@ def _write(results: Results, target: Path) -> Path:
     target.mkdir(parents=True, exist_ok=True)
     save_rows(target / f"{name}.parquet", results.rows, sources_of(results.plan.study))
     page = page_of(results)
+    shutil.rmtree(target / name, ignore_errors=True)  # figures of an earlier record
     for path, section in _figures(name, page):
         if section.figure is not None:
             (target / path).parent.mkdir(exist_ok=True)

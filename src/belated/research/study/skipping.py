@@ -11,10 +11,11 @@ from belated.bases import OMD
 from belated.problem import Problem
 from belated.reductions import LearnerSpec
 from belated.report import Section, Table
+from belated.report.plain import listed
 from belated.research.study.games import ball, game_of, measure, paper_learner
 from belated.research.study.plan import Cell, Numbers, Study, crossed
 from belated.research.study.sections import bar_sections, growth_sections
-from belated.research.study.tables import Rows, by, means, means_table, short, where
+from belated.research.study.tables import Rows, by, means, means_table, quoted, short, where
 
 _WAYS = {"without Skip": False, "with Skip": True}
 _STATIONARY = "linear"
@@ -140,7 +141,11 @@ def _last(rows: Rows) -> Rows:
 def _games(rows: Rows) -> list[Kind]:
     groups = by(_last(rows), "learner", "loss", "pattern").items()
     found = [(kind, means(group, "way")) for kind, group in groups]
-    return [(*kind, *(regrets[way] for way in _WAYS)) for kind, regrets in found]
+    order = [*by(rows, "learner")]
+    return sorted(
+        [(*kind, *(regrets[way] for way in _WAYS)) for kind, regrets in found],
+        key=lambda kind: (order.index(kind[0]), kind[1]),
+    )
 
 
 def _pays(kind: Kind) -> bool:
@@ -155,8 +160,10 @@ def _paid(games: list[Kind]) -> str:
 def _verdict(learner: str, games: list[Kind]) -> str:
     parts = []
     for loss in dict.fromkeys(each[1] for each in games):
-        parts.append(f"{_paid([e for e in games if e[:2] == (learner, loss)])} with {loss} losses")
-    return f"For {learner} it pays in {', '.join(parts)}."
+        games_of = [each for each in games if each[:2] == (learner, loss)]
+        parts.append(f"{_paid(games_of)} with {quoted(loss)} losses")
+    name = "the default portfolio" if learner == _DEFAULT else learner
+    return f"For {name} it pays in {listed(parts)}."
 
 
 def _worst(rows: Rows) -> str:

@@ -16,7 +16,7 @@ from belated.research.study.tables import Rows, by, geometric_mean, least, means
 
 _CONVEX, _CURVED = "k^(1/2) for one value and for two", "k^(2/3) for one value, and k for two"
 _LOSSES: dict[str, tuple[Field, str]] = {
-    **dict.fromkeys(("linear", "absolute", "logistic"), (ANSWERS, _CONVEX)),
+    **dict.fromkeys(("linear", "hinge", "logistic"), (ANSWERS, _CONVEX)),
     "quadratic": (CURVED_ANSWERS, _CURVED),
 }
 """Who plays with these losses, and how the bounds of ours grow; the last are strongly convex."""
@@ -69,7 +69,7 @@ class TwoPointFeedback(Study):
         yield Section(
             question="Which method for two values loses least, by losses and dimension?",
             figure=None,
-            says=" ".join(f"With {name} losses ours: {_dims(group)}." for name, group in parts),
+            says=" ".join(f"With {name} losses ours is {_dims(group)}." for name, group in parts),
             table=Table(
                 ("losses", "delays", "dimension k", "ours", "best rival", "its regret", "ratio"),
                 tuple(_beside(kind, group) for kind, group in _games(rows).items()),
@@ -118,7 +118,12 @@ def _dims(rows: Rows) -> str:
     """Say in which dimensions ours is best under all delays, and in how many games of them."""
     dims = by(rows, "dim").items()
     best = [f"{dim}" for dim, group in dims if all(map(_is_best, _games(group).values()))]
-    return f"best in {_wins(rows)} games, under all delays in dimensions {listed(best) or 'none'}"
+    under = (
+        f"under all delays in dimensions {listed(best)}"
+        if best
+        else "in no dimension under all delays"
+    )
+    return f"the best in {_wins(rows)} games, {under}"
 
 
 def _promised(orders: str, _: Rows) -> str:
