@@ -3,23 +3,29 @@
 ``python scripts/record_studies.py FROM TO`` takes the folder that ``belated study all`` filled and
 writes ``NAME.parquet``, ``NAME.md`` and the figures of every study found there. The text follows
 from the rows alone, so every number in it can be traced to them.
+
+``python scripts/record_studies.py TO --renew NAME ... --again COLUMN=VALUE ...`` brings the record
+of a study up to date with its plan: cells that are no longer in it are dropped, new ones are run,
+and so are those with such a value. Others keep their rows, of which a sample must come out again.
 """
 
 from __future__ import annotations
 
+import argparse
 import shutil
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
+from belated.engine import Outcome, run_jobs
 from belated.errors import StudyError
 from belated.report import Page, Section, Table
 from belated.report.contents import Entry
 from belated.report.images import file_name, render
 from belated.report.plain import plain
 from belated.research.study.catalogue import STUDIES, study_named
-from belated.research.study.plan import Plan, Row, Study
-from belated.research.study.record import save_rows, sources_of
+from belated.research.study.plan import Cell, Plan, Row, Study
+from belated.research.study.record import check_rows, load_rows, save_rows, sources_of
 from belated.research.study.rows import open_rows
 from belated.research.study.runner import Files, Results, page_of
 
@@ -42,6 +48,34 @@ def record(source: Path, target: Path) -> list[Path]:
     if not written:
         raise StudyError(f"record: no rows of full studies in {source}; run belated study all")
     return written
+
+
+def renew(name: str, target: Path, again: Sequence[tuple[str, str]] = ()) -> Path:
+    """Bring a record up to date with the plan of its study; return its text."""
+    plan = Plan(study_named(name), quick=False)
+    rows, sources = load_rows(target / f"{name}.parquet")
+    rows = [row for row in rows if not any(str(row.get(key)) == value for key, value in again)]
+    tables: dict[tuple[str, ...], dict[tuple[Any, ...], Row]] = {}
+    kept: dict[str, Row] = {}
+    for cell in plan.cells:
+        names, values = zip(*cell.parameters, strict=True)
+        if names not in tables:
+            tables[names] = {tuple(row.get(each) for each in names): row for row in rows}
+        if values in tables[names]:
+            kept[cell.key] = tables[names][values]
+    whole = [cell for cell in plan.cells if cell.key in kept]
+    found = check_rows(plan.study, whole, [kept[cell.key] for cell in whole], sources, 30)
+    if found.differences:
+        raise StudyError(f"record: {name} has changed beyond --again: {found}")
+
+    def take(cell: Cell, outcome: Outcome) -> None:
+        if outcome.results is None:
+            raise StudyError(f"record: {name} failed at {cell.to_dict()}: {outcome.failure}")
+        kept[cell.key] = {**cell.to_dict(), **outcome.results}
+
+    missing = [cell for cell in plan.cells if cell.key not in kept]
+    run_jobs(plan.study.plain_results, missing, take, title=name)
+    return _write(Results(plan, tuple(kept[cell.key] for cell in plan.cells), ()), target)
 
 
 def _write(results: Results, target: Path) -> Path:
@@ -106,6 +140,20 @@ def _line(cells: Iterable[str]) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
+def main() -> None:
+    """Read the arguments."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folders", nargs="+", type=Path)
+    parser.add_argument("--renew", nargs="+", metavar="NAME", default=[])
+    parser.add_argument("--again", nargs="+", metavar="COLUMN=VALUE", default=[])
+    given = parser.parse_args()
+    *source, target = given.folders
+    again = [(key, value) for key, _, value in (each.partition("=") for each in given.again)]
+    for name in given.renew:
+        print(renew(name, target, again))
+    for folder in source:
+        print(*record(folder, target), sep="\n")
+
+
 if __name__ == "__main__":
-    for written in record(Path(sys.argv[1]), Path(sys.argv[2])):
-        print(written)
+    main()

@@ -12,7 +12,7 @@ from belated.research.study.catalogue import STUDIES, study_named
 from belated.research.study.plan import Plan, Row
 from belated.research.study.record import check_rows, load_rows, save_rows, sources_of
 from belated.research.study.runner import Results, page_of
-from record_studies import as_markdown, record
+from record_studies import as_markdown, record, renew
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
 RECORDED = [name for name in STUDIES if name != "logs"]
@@ -57,7 +57,8 @@ def test_a_sample_of_every_record_comes_out_again(name: str) -> None:
     """Other sources lead to another sample, so over time all rows are computed again."""
     rows, sources = load_rows(RESULTS / f"{name}.parquet")
     assert sources
-    found = check_rows(Plan(study_named(name), False), rows, sources, 6, longest=30_000)
+    study = study_named(name)
+    found = check_rows(study, Plan(study, False).cells, rows, sources, 6, longest=100_000)
     assert found.checked == 6
     assert not found.differences, f"{name}: {found}; record it anew"
 
@@ -70,7 +71,7 @@ def test_a_row_that_does_not_come_out_is_found() -> None:
     assert {"research/study/delay_law", "core/tickets", "rates"} <= now.keys()
     assert not any(name.startswith("report") for name in now)
     wrong = [{**row, "regret": row["regret"] + 1.0} for row in rows]
-    found = check_rows(plan, wrong, {**now, "rates": "0"}, 1)
+    found = check_rows(study, plan.cells, wrong, {**now, "rates": "0"}, 1)
     assert found.changed == ["rates"]
     assert [each.column for each in found.differences] == ["regret"]
     assert "1 of 704 rows computed again, 1 differ; sources changed since: rates" in str(found)
@@ -79,6 +80,26 @@ def test_a_row_that_does_not_come_out_is_found() -> None:
 def test_a_record_needs_rows(tmp_path: Path) -> None:
     with pytest.raises(StudyError, match="no rows of full studies"):
         record(tmp_path, tmp_path / "out")
+
+
+@pytest.mark.compiled
+@pytest.mark.needs_compiler
+def test_a_record_is_brought_up_to_date(tmp_path: Path) -> None:
+    """Rows of other cells are dropped, missing ones and those that are named are run."""
+    rows, sources = load_rows(RESULTS / "two-players.parquet")
+    stray = {**rows[0], "method": "no method"}
+    rounds = [{**row, "regret": 0.0} if row["rounds"] == 1_000 else row for row in rows[:-1]]
+    save_rows(tmp_path / "two-players.parquet", [stray, *rounds], sources)
+    renew("two-players", tmp_path, [("rounds", "1000")])
+    found, _ = load_rows(tmp_path / "two-players.parquet")
+    assert [{**row, **dict.fromkeys(("regret", "larger"))} for row in found] == [
+        {**row, **dict.fromkeys(("regret", "larger"))} for row in rows
+    ]
+    assert [row["regret"] for row in found] == pytest.approx([row["regret"] for row in rows])
+    wrong = [{**row, "regret": 0.0} for row in rows]
+    save_rows(tmp_path / "two-players.parquet", wrong, sources)
+    with pytest.raises(StudyError, match="has changed beyond --again"):
+        renew("two-players", tmp_path)
 
 
 @pytest.mark.pictures

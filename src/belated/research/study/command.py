@@ -126,7 +126,7 @@ def _check_records(arguments: argparse.Namespace) -> None:
         else:
             with open_rows(Files(arguments.out, plan).rows, plan) as kept:
                 rows, sources = [*Results.of(plan, kept).rows], {}
-        found = check_rows(plan, rows, sources, arguments.check)
+        found = check_rows(study, plan.cells, rows, sources, arguments.check)
         print(f"{study.name}: {found}", flush=True)
         differ += [study.name] * bool(found.differences)
     if differ:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from belated.errors import MissingExtra
-from belated.research.study.plan import Plan, Row, Study, digest
+from belated.research.study.plan import Cell, Row, Study, digest
 
 _ROOT = Path(__file__).parents[2]
 _SHOWING = ("report", "research/study/sections", "research/study/tables", "research/study/contest")
@@ -114,23 +114,29 @@ class Check(NamedTuple):
 
 
 def check_rows(
-    plan: Plan, rows: Sequence[Row], sources: Sources, count: int, *, longest: int | None = None
+    study: Study,
+    cells: Sequence[Cell],
+    rows: Sequence[Row],
+    sources: Sources,
+    count: int,
+    *,
+    longest: int | None = None,
 ) -> Check:
-    """Compute some of the recorded rows again; other sources lead to another sample.
+    """Compute some of the recorded rows of these cells again; other sources, another sample.
 
     ``longest`` leaves out cells with more rounds.
     """
-    now = sources_of(plan.study)
+    now = sources_of(study)
     changed = sorted(name for name in {**now, **sources} if now.get(name) != sources.get(name))
     able = [
         (digest([cell.key, now]), cell, row)
-        for cell, row in zip(plan.cells, rows, strict=True)
+        for cell, row in zip(cells, rows, strict=True)
         if longest is None or cell["rounds"] <= longest
     ]
     found: list[Difference] = []
     sample = sorted(able, key=lambda each: each[0])[:count]
     for _, cell, row in sample:
-        results = plan.study.plain_results(cell)
+        results = study.plain_results(cell)
         found += _differences({**row}, cell.to_dict(), results)
     return Check(len(rows), len(sample), found, changed)
 
