@@ -7,7 +7,7 @@ import json
 import math
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -82,35 +82,24 @@ def _arrow() -> tuple[Any, Any]:
     return pyarrow, parquet
 
 
-class Difference(NamedTuple):
-    """A value that does not come out as it was recorded."""
-
-    cell: Mapping[str, Any]
-    column: str
-    recorded: Any
-    now: Any
-
-    def __str__(self) -> str:
-        """Return one line."""
-        cell = ", ".join(f"{name}={value}" for name, value in self.cell.items())
-        return f"{self.column} is {self.now!r}, recorded {self.recorded!r} ({cell})"
-
-
 class Check(NamedTuple):
-    """What came of recomputing a sample of the rows of a study."""
+    """What came of computing a sample of the rows of a study again."""
 
     rows: int
     checked: int
-    differences: list[Difference]
+    differences: dict[Cell, str]
+    """What is not as it was recorded, by cell."""
     changed: list[str]
-    """Sources that are not as they were when the rows were recorded."""
+    """Sources that are not as they were when the rows were recorded, where that is known."""
 
     def __str__(self) -> str:
         """Return a sentence, and the differences."""
-        bad = len({digest(dict(each.cell)) for each in self.differences})
-        head = f"{self.checked} of {self.rows:,} rows computed again, {bad} differ"
+        head = (
+            f"{self.checked} of {self.rows:,} rows computed again, {len(self.differences)} differ"
+        )
         changed = f"; sources changed since: {', '.join(self.changed)}" if self.changed else ""
-        return "\n".join([head + changed, *(f"  {each}" for each in self.differences)])
+        lines = [f"  {cell.to_dict()}: {said}" for cell, said in self.differences.items()]
+        return "\n".join([head + changed, *lines])
 
 
 def check_rows(
@@ -127,26 +116,27 @@ def check_rows(
     ``longest`` leaves out cells with more rounds.
     """
     now = sources_of(study)
-    changed = sorted(name for name in {**now, **sources} if now.get(name) != sources.get(name))
+    known = {**now, **sources} if sources else {}
+    changed = sorted(name for name in known if now.get(name) != sources.get(name))
     able = [
         (digest([cell.key, now]), cell, row)
         for cell, row in zip(cells, rows, strict=True)
         if longest is None or cell["rounds"] <= longest
     ]
-    found: list[Difference] = []
     sample = sorted(able, key=lambda each: each[0])[:count]
-    for _, cell, row in sample:
-        results = study.plain_results(cell)
-        found += _differences({**row}, cell.to_dict(), results)
-    return Check(len(rows), len(sample), found, changed)
+    said = {cell: _differences(row, study.plain_results(cell)) for _, cell, row in sample}
+    differences = {cell: text for cell, text in said.items() if text}
+    return Check(len(rows), len(sample), differences, changed)
 
 
-def _differences(row: Row, cell: Mapping[str, Any], results: Row) -> Iterator[Difference]:
+def _differences(row: Row, results: Row) -> str:
+    """Name the columns with values that do not come out as they were recorded."""
+    found = []
     for name, value in results.items():
         kept = row.get(name)
+        same = value == kept
         if isinstance(value, int | float) and isinstance(kept, int | float):
-            if math.isclose(value, kept, rel_tol=_CLOSE):
-                continue
-        elif value == kept:
-            continue
-        yield Difference(cell, name, kept, value)
+            same = math.isclose(value, kept, rel_tol=_CLOSE)
+        if not same:
+            found.append(f"{name} is {value!r}, recorded {kept!r}")
+    return ", ".join(found)
