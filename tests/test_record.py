@@ -86,20 +86,19 @@ def test_a_record_needs_rows(tmp_path: Path) -> None:
 @pytest.mark.needs_compiler
 def test_a_record_is_brought_up_to_date(tmp_path: Path) -> None:
     """Rows of other cells are dropped, missing ones and those that are named are run."""
-    rows, sources = load_rows(RESULTS / "two-players.parquet")
-    stray = {**rows[0], "method": "no method"}
-    rounds = [{**row, "regret": 0.0} if row["rounds"] == 1_000 else row for row in rows[:-1]]
-    save_rows(tmp_path / "two-players.parquet", [stray, *rounds], sources)
-    renew("two-players", tmp_path, [("rounds", "1000")])
-    found, _ = load_rows(tmp_path / "two-players.parquet")
-    assert [{**row, **dict.fromkeys(("regret", "larger"))} for row in found] == [
-        {**row, **dict.fromkeys(("regret", "larger"))} for row in rows
-    ]
+    rows, sources = load_rows(RESULTS / "drift.parquet")
+    stray = {**rows[0], "base": "no base"}
+    seeds = [{**row, "regret": 0.0} if row["seed"] == 3 else row for row in rows[:-1]]
+    save_rows(tmp_path / "drift.parquet", [stray, *seeds], sources)
+    renew("drift", tmp_path, [("seed", "3")])
+    found, _ = load_rows(tmp_path / "drift.parquet")
+    cells = [cell.to_dict() for cell in Plan(study_named("drift"), False).cells]
+    assert [{key: row[key] for key in cells[0]} for row in found] == cells
     assert [row["regret"] for row in found] == pytest.approx([row["regret"] for row in rows])
     wrong = [{**row, "regret": 0.0} for row in rows]
-    save_rows(tmp_path / "two-players.parquet", wrong, sources)
+    save_rows(tmp_path / "drift.parquet", wrong, sources)
     with pytest.raises(StudyError, match="has changed beyond --again"):
-        renew("two-players", tmp_path)
+        renew("drift", tmp_path)
 
 
 @pytest.mark.pictures

@@ -361,7 +361,7 @@ def check_drift(rows: list[Row]) -> None:
 
 LARGE = (
     *("arms", "capacity", "decisions", "delay-law", "first-order", "table1"),
-    *("tightness", "two-players", "two-point"),
+    *("tightness", "two-point"),
 )
 
 
