@@ -18,8 +18,9 @@ from belated.research.study.plan import Cell, Row, Study, digest
 _ROOT = Path(__file__).parents[2]
 _SHOWING = ("report", "research/study/sections", "research/study/tables", "research/study/contest")
 """Modules that only show results; their digests are not kept."""
-_CLOSE = 1e-6
-"""Numbers that differ by less than this part are the same: processors round differently."""
+_CLOSE, _GAP = 1e-5, 1e-4
+"""Numbers that differ by less than this part, or by less than this, are the same: processors round
+differently, and the best action in hindsight is found up to a gap."""
 
 Sources = Mapping[str, str]
 """Digests of source files by their place in the package."""
@@ -136,7 +137,7 @@ def _differences(row: Row, results: Row) -> str:
         kept = row.get(name)
         same = value == kept
         if isinstance(value, int | float) and isinstance(kept, int | float):
-            same = math.isclose(value, kept, rel_tol=_CLOSE)
+            same = math.isclose(value, kept, rel_tol=_CLOSE, abs_tol=_GAP)
         if not same:
             found.append(f"{name} is {value!r}, recorded {kept!r}")
     return ", ".join(found)
