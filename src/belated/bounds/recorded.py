@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,27 +24,6 @@ from belated.reductions import FirstOrder, OnePoint, Reduction, TwoPoint
 
 if TYPE_CHECKING:
     from belated.timeline import Timeline
-
-
-class Recordable(Protocol):
-    """What is asked of a learner: ``Learner`` has all of it."""
-
-    @property
-    def rounds(self) -> int:
-        """How many predictions were made."""
-
-    @property
-    def spec(self) -> Any:
-        """What it runs."""
-
-    def predict(self) -> Any:
-        """Return a ticket and a play."""
-
-    def observe(self, ticket: int, answer: Any) -> bool:
-        """Learn from an answer."""
-
-    def state(self) -> dict[str, Any]:
-        """Return the numbers of all parts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +118,7 @@ def _base_of(spec: Reduction) -> PFTRL | OMD:
     return spec.base
 
 
-def record_game(learner: Recordable, timeline: Timeline, answers: ArrayLike) -> LinearGame:
+def record_game(learner: Any, timeline: Timeline, answers: ArrayLike) -> LinearGame:
     """Let a fresh ``Learner`` play along a timeline and return the game of its base.
 
     ``answers[t]`` is what ticket t hears: a gradient, a value or two values. What it would have
