@@ -3,21 +3,29 @@
 ``python scripts/record_studies.py FROM TO`` takes the folder that ``belated study all`` filled and
 writes ``NAME.parquet``, ``NAME.md`` and the figures of every study found there. The text follows
 from the rows alone, so every number in it can be traced to them.
+
+``python scripts/record_studies.py TO --renew NAME ... --again COLUMN=VALUE ...`` brings the record
+of a study up to date with its plan: cells that are no longer in it are dropped, new ones are run,
+and so are those with such a value. Others keep their rows, of which a sample must come out again.
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
+import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
-from belated.errors import MissingExtra, StudyError
+from belated.engine import Outcome, run_jobs
+from belated.errors import StudyError
 from belated.report import Page, Section, Table
 from belated.report.contents import Entry
 from belated.report.images import file_name, render
 from belated.report.plain import plain
 from belated.research.study.catalogue import STUDIES, study_named
-from belated.research.study.plan import Plan, Row, Study
+from belated.research.study.plan import Cell, Plan, Row, Study
+from belated.research.study.record import check_rows, load_rows, save_rows, sources_of
 from belated.research.study.rows import open_rows
 from belated.research.study.runner import Files, Results, page_of
 
@@ -42,11 +50,40 @@ def record(source: Path, target: Path) -> list[Path]:
     return written
 
 
+def renew(name: str, target: Path, again: Sequence[tuple[str, str]] = ()) -> Path:
+    """Bring a record up to date with the plan of its study; return its text."""
+    plan = Plan(study_named(name), quick=False)
+    rows, sources = load_rows(target / f"{name}.parquet")
+    rows = [row for row in rows if not any(str(row.get(key)) == value for key, value in again)]
+    tables: dict[tuple[str, ...], dict[tuple[Any, ...], Row]] = {}
+    kept: dict[str, Row] = {}
+    for cell in plan.cells:
+        names, values = zip(*cell.parameters, strict=True)
+        if names not in tables:
+            tables[names] = {tuple(row.get(each) for each in names): row for row in rows}
+        if values in tables[names]:
+            kept[cell.key] = tables[names][values]
+    whole = [cell for cell in plan.cells if cell.key in kept]
+    found = check_rows(plan.study, whole, [kept[cell.key] for cell in whole], sources, 30)
+    if found.differences:
+        raise StudyError(f"record: {name} has changed beyond --again: {found}")
+
+    def take(cell: Cell, outcome: Outcome) -> None:
+        if outcome.results is None:
+            raise StudyError(f"record: {name} failed at {cell.to_dict()}: {outcome.failure}")
+        kept[cell.key] = {**cell.to_dict(), **outcome.results}
+
+    missing = [cell for cell in plan.cells if cell.key not in kept]
+    run_jobs(plan.study.plain_results, missing, take, title=name)
+    return _write(Results(plan, tuple(kept[cell.key] for cell in plan.cells), ()), target)
+
+
 def _write(results: Results, target: Path) -> Path:
     name = results.plan.study.name
     target.mkdir(parents=True, exist_ok=True)
-    save_rows(target / f"{name}.parquet", results.rows)
+    save_rows(target / f"{name}.parquet", results.rows, sources_of(results.plan.study))
     page = page_of(results)
+    shutil.rmtree(target / name, ignore_errors=True)  # figures of an earlier record
     for path, section in _figures(name, page):
         if section.figure is not None:
             (target / path).parent.mkdir(exist_ok=True)
@@ -54,26 +91,6 @@ def _write(results: Results, target: Path) -> Path:
     text = target / f"{name}.md"
     text.write_text(as_markdown(results.plan.study, results.rows), encoding="utf-8")
     return text
-
-
-def save_rows(path: Path, rows: Sequence[Row]) -> None:
-    """Write rows as Parquet."""
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError:
-        raise MissingExtra("pyarrow", extra="logs", where="the record of a study") from None
-    names = dict.fromkeys(name for row in rows for name in row)  # not all rows have all columns
-    table = pyarrow.table({name: [row.get(name) for row in rows] for name in names})
-    parquet.write_table(table, path, compression="zstd", compression_level=19)
-
-
-def load_rows(path: Path) -> list[Row]:
-    """Read what ``save_rows`` wrote."""
-    from pyarrow import parquet
-
-    rows: list[Row] = parquet.read_table(path).to_pylist()
-    return rows
 
 
 def as_markdown(study: Study, rows: Sequence[Row]) -> str:
@@ -123,6 +140,20 @@ def _line(cells: Iterable[str]) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
+def main() -> None:
+    """Read the arguments."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folders", nargs="+", type=Path)
+    parser.add_argument("--renew", nargs="+", metavar="NAME", default=[])
+    parser.add_argument("--again", nargs="+", metavar="COLUMN=VALUE", default=[])
+    given = parser.parse_args()
+    *source, target = given.folders
+    again = [(key, value) for key, _, value in (each.partition("=") for each in given.again)]
+    for name in given.renew:
+        print(renew(name, target, again))
+    for folder in source:
+        print(*record(folder, target), sep="\n")
+
+
 if __name__ == "__main__":
-    for written in record(Path(sys.argv[1]), Path(sys.argv[2])):
-        print(written)
+    main()

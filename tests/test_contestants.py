@@ -12,7 +12,6 @@ from belated.research.rivals import WOFTRL
 from belated.research.study import contestants
 from belated.research.study.contestants import Contestant, Field
 from belated.research.study.games import LOSSES
-from belated.research.study.two_players import METHODS, TwoPlayers, _play
 
 FIELDS: dict[str, tuple[Field, str]] = {
     "convex": (contestants.CONVEX, "linear"),
@@ -80,18 +79,43 @@ def slow_regrets(
     ]
 
 
+def steps(delay: int, size: int, copies: int | None = None) -> WOFTRL:
+    """Two players with four actions and payoffs in [-1, 1] have L = 2; the step is 1 / (L size)."""
+    smoothness = 2.0 * size / ((delay + 1) * (delay + 2))
+    return WOFTRL(bl.Simplex(4), smoothness, delay, mirror="entropy", copies=copies)
+
+
+def regrets(spec: WOFTRL, a: Array, b: Array, delay: int, rounds: int) -> list[float]:
+    """Let two learners play against each other, each told so many rounds late."""
+    players = bl.Learner(spec), bl.Learner(spec)
+    told: list[list[Array]] = [[], []]
+    plays: list[list[Array]] = [[], []]
+    for t in range(rounds):
+        x, y = (player.predict().x for player in players)
+        for i, (gradient, play) in enumerate(((a @ y, x), (x @ b, y))):
+            told[i].append(gradient)
+            plays[i].append(play)
+            if t >= delay:
+                players[i].observe(t - delay, told[i][t - delay])
+    return [
+        sum(float(g @ x) for g, x in zip(told[i], plays[i], strict=True))
+        - float(np.sum(told[i], axis=0).min())
+        for i in (0, 1)
+    ]
+
+
 @pytest.mark.parametrize(("delay", "copies"), [(0, 1), (1, 2), (3, 4), (3, 0), (3, 1)])
 def test_regrets_are_those_of_the_slow_version(delay: int, copies: int) -> None:
+    """With the step of WOFTRL's theorem, 1 / (2 (d + 1) (d + 2))."""
     draw = np.random.default_rng(delay)
     a, b = draw.uniform(-1.0, 1.0, (2, 4, 4))
-    kind = METHODS["WOFTRL, small steps"](delay, 60)
-    assert isinstance(kind, WOFTRL)
-    spec = WOFTRL(kind.domain, kind.smoothness, delay, mirror="entropy", copies=copies)
-    ours = _play(spec, a, b, delay, 60)
+    spec = steps(delay, (delay + 1) * (delay + 2), copies)
+    ours = regrets(spec, a, b, delay, 60)
     theirs = slow_regrets(a, b, delay, copies, spec.strength, 60)
     assert ours == pytest.approx(theirs, rel=1e-9, abs=1e-9)
     if copies == delay + 1:  # what it chooses by itself; at first fewer are missing
-        assert _play(kind, a, b, delay, 60) == pytest.approx(ours, rel=0.2)
+        own = steps(delay, (delay + 1) * (delay + 2))
+        assert regrets(own, a, b, delay, 60) == pytest.approx(ours, rel=0.2)
 
 
 @pytest.mark.slow
@@ -99,23 +123,9 @@ def test_weighted_optimism_keeps_the_sum_bounded_where_plain_methods_do_not() ->
     """Four times the rounds: less than a tenth more, and half as much again."""
     a = np.random.default_rng([0, 0]).uniform(-1.0, 1.0, (4, 4))
     grew = {}
-    for name in ("WOFTRL, large steps", "no copies, large steps"):
-        early, late = (sum(_play(METHODS[name](1, t), a, -a, 1, t)) for t in (400, 1600))
-        grew[name] = late / early
-    assert grew["WOFTRL, large steps"] < 1.1
-    assert grew["no copies, large steps"] > 1.5
-
-
-def test_the_sum_is_compared_with_one_over_the_step() -> None:
-    """A sum of 3 (d + 1) (d + 2) grows like d^2, and is said to, though d = 1 to 16 are small."""
-    rows = [
-        {"game": "zero-sum", "method": name, "delay": d, "rounds": 9, "seed": 0, "regret": regret}
-        for d in (1, 2, 4, 8, 16)
-        for name in METHODS
-        for regret in [3.0 * (d + 1) * (d + 2 if name == "WOFTRL, small steps" else 1)]
-    ]
-    study = TwoPlayers()
-    assert study.numbers(rows)[-1][0] == "3 to 3"
-    says = next(iter(study.sections(rows))).says
-    assert "3 to 3 times (d + 1) (d + 2)" in says
-    assert "3 to 3 times d + 1" in says
+    for copies in (None, 0):
+        spec = steps(1, 2, copies)
+        early, late = (sum(regrets(spec, a, -a, 1, t)) for t in (400, 1600))
+        grew[copies] = late / early
+    assert grew[None] < 1.1
+    assert grew[0] > 1.5

@@ -5,11 +5,14 @@ from __future__ import annotations
 import contextlib
 import functools
 import io
+import json
 import re
 import runpy
 from pathlib import Path
 
 import pytest
+
+import notebooks
 
 EXAMPLES = sorted((Path(__file__).parent.parent / "examples").glob("*.py"))
 
@@ -50,3 +53,11 @@ def test_adagrad_learns() -> None:
     text = run(Path(__file__).parent.parent / "examples" / "adagrad_base.py")
     first, last = (float(number) for number in re.findall(r"rounds +(\d\.\d+)", text))
     assert last < first / 3
+
+
+@pytest.mark.compiled
+@pytest.mark.needs_compiler
+def test_the_notebook_of_the_paper_prints_what_it_shows() -> None:
+    """``python tests/notebooks.py examples/paper.ipynb`` writes it anew."""
+    notebook = json.loads((EXAMPLES[0].parent / "paper.ipynb").read_text(encoding="utf-8"))
+    assert notebooks.run(notebook) == notebooks.shown(notebook)

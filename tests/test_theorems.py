@@ -123,7 +123,7 @@ def play(
             counters.predict()
             if not is_known or not all_points:
                 record.points.append(x)
-            assert np.array_equal(x, record.points[-1])  # steady (Definition 3.5)
+            assert np.array_equal(x, record.points[-1])  # steady (Definition 2.7)
             record.plays.append(x)
             record.gradients.append(adversary(event, x))
             continue

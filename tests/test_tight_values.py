@@ -1,7 +1,8 @@
-"""One value per round, other steps and radii: Theorem E.3, and the learner it is best for."""
+"""Values, other steps and radii: Theorems E.3 and G.5, and the learner that E.3 is best for."""
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -20,8 +21,10 @@ from conftest import examples
 Loss = Callable[[np.ndarray], float]
 
 
-def slow_bound(spec: bl.OnePoint, late: bl.Timeline, steep: float, largest: float) -> float:
-    """Theorem E.3, summand by summand, in the order of arrivals."""
+def slow_bound(
+    spec: bl.OnePoint | bl.TwoPoint, late: bl.Timeline, steep: float, largest: float
+) -> float:
+    """Theorems E.3 and G.5, summand by summand, in the order of arrivals."""
     assert isinstance(spec.base, bl.PFTRL)
     domain = spec.base.domain
     assert domain.outer_radius
@@ -29,7 +32,10 @@ def slow_bound(spec: bl.OnePoint, late: bl.Timeline, steep: float, largest: floa
     etas, _, radii = schedule_of(spec, late)
     order = late.order.tolist()
     lags = [int(late.dual_delay[t]) for t in order]
-    squares = [(domain.dim * largest / radii[t]) ** 2 for t in order]
+    dim = domain.dim
+    squares = [(dim * largest / radii[t]) ** 2 for t in order]
+    if isinstance(spec, bl.TwoPoint):  # k^2 G^2 / (k - 1), and G^2 in one dimension
+        squares = [steep**2 * (dim**2 / (dim - 1) if dim > 1 else 1.0)] * len(order)
     total = domain.diameter**2 / (2.0 * float(etas[-1]))
     for n, (eta, lag) in enumerate(zip(etas.tolist(), lags, strict=True)):
         walk = math.sqrt(math.fsum(squares[n - lag : n]))
@@ -54,6 +60,20 @@ def test_the_bound_is_that_of_the_slow_version(
     spec = bl.OnePoint(base, 2.0, bl.smoothing.Constant(0.3), baseline)  # type: ignore[arg-type]
     found = bounds.theorem_e_3(late, spec=spec).total
     assert found == pytest.approx(slow_bound(spec, late, 1.5, 4.0 if baseline else 2.0))
+
+
+@examples(12)
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=25), st.integers(1, 3))
+def test_the_bound_of_two_values_is_that_of_the_slow_version(delays: list[int], dim: int) -> None:
+    """For any delays and steps; and it is below Corollary G.3 for the learner of that."""
+    late = bl.Timeline.from_delays(delays)
+    base = bl.PFTRL(bl.Ball(dim), bl.rates.DelayAdaptive(1.5, scale=0.7))
+    spec = bl.TwoPoint(base, bl.smoothing.Constant(0.1))
+    found = bounds.theorem_g_5(late, spec=spec).total
+    assert found == pytest.approx(slow_bound(spec, late, 1.5, math.nan))
+    usual = bl.TwoPoint(bl.PFTRL(bl.Ball(dim), bl.rates.DelayAdaptive(1.5)))
+    corollary = bounds.corollary_g_3(late, domain=bl.Ball(dim), lipschitz=1.5).total
+    assert bounds.theorem_g_5(late, spec=usual).total < corollary
 
 
 def test_the_bound_is_below_that_of_the_corollary() -> None:
@@ -98,24 +118,30 @@ def test_expected_regret(name: str) -> None:
     }[name]
     timeline = bl.Timeline.from_delays(late)
     problem = bl.Problem(bl.Ball(2), 1.0, magnitude=1.0)
-    spec = problem.learner("value", rate="tight")
-    bound = problem.bound(timeline, "value", rate="tight").total
-    assert isinstance(spec, bl.OnePoint)
-    for losses, best in games(rounds, 4):
+    one = problem.learner("value", rate="tight")
+    assert isinstance(one, bl.OnePoint)
+    two = bl.TwoPoint(bl.PFTRL(bl.Ball(2), bl.rates.DelayAdaptive(1.0, scale=0.5)))
+    limits = {
+        one: problem.bound(timeline, "value", rate="tight").total,
+        two: bounds.theorem_g_5(timeline, spec=two).total,
+    }
+    for (losses, best), (spec, bound) in itertools.product(games(rounds, 4), limits.items()):
         least = math.fsum(loss(best) for loss in losses)
         runs = np.array([_paid(spec, timeline, losses, seed) for seed in range(6)]) - least
         assert runs.mean() + 3.0 * runs.std(ddof=1) / math.sqrt(6) <= bound
 
 
-def _paid(spec: bl.OnePoint, timeline: bl.Timeline, losses: list[Loss], seed: int) -> float:
+def _paid(
+    spec: bl.OnePoint | bl.TwoPoint, timeline: bl.Timeline, losses: list[Loss], seed: int
+) -> float:
     learner = bl.Learner(spec, seed=seed, strict=True)
-    values: list[float] = []
+    values: list[list[float]] = []
     for event in timeline.events.tolist():
         if event >= 0:
-            values.append(losses[event](learner.predict().x))
+            values.append([losses[event](x) for x in learner.predict().x.reshape(-1, 2)])
         else:
             learner.observe(~event, values[~event])
-    return math.fsum(values)
+    return math.fsum(math.fsum(pair) / len(pair) for pair in values)
 
 
 def test_what_the_theorem_does_not_cover_is_refused() -> None:
@@ -124,6 +150,8 @@ def test_what_the_theorem_does_not_cover_is_refused() -> None:
     wrong = bl.OnePoint(bl.OMD(bl.Ball(2), bl.rates.DelayAdaptive(1.0)), 1.0)
     with pytest.raises(SpecError, match="over a PFTRL"):
         bounds.theorem_e_3(late, spec=wrong)
+    with pytest.raises(SpecError, match="TwoPoint over a PFTRL"):
+        bounds.theorem_g_5(late, spec=wrong)  # type: ignore[arg-type]
     free = bl.PFTRL(bl.Ball(2), bl.rates.Constant(0.1))
     spec = bl.OnePoint(free, 1.0, bl.smoothing.Constant(0.1))
     with pytest.raises(SpecError, match="give lipschitz"):

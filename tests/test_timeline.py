@@ -28,7 +28,7 @@ from naive_timeline import (
     skip_cost,
 )
 
-FIGURE_1 = ([1, 2, 3, 5, 8], [9, 6, 4, 7, 10])
+FIGURE_2 = ([1, 2, 3, 5, 8], [9, 6, 4, 7, 10])
 TIES: list[Ties] = ["observe-first", "predict-first"]
 
 SMALL_SYSTEMS = [events for rounds in range(1, 6) for events in all_events(rounds)]
@@ -77,8 +77,13 @@ def assert_matches(timeline: Timeline, naive: Naive) -> None:
 # ---- the paper ---------------------------------------------------------------------------------
 
 
-def test_figure_2_table() -> None:
-    timeline = Timeline.from_intervals(*FIGURE_1)
+def test_figures_2_and_3() -> None:
+    timeline = Timeline.from_intervals(*FIGURE_2)
+    assert timeline.delay.tolist() == [4, 2, 0, 0, 0]
+    assert timeline.backlog.tolist() == [0, 1, 2, 2, 1]
+    assert timeline.dual_delay.tolist() == [3, 1, 0, 1, 1]
+    assert timeline.dual_backlog.tolist() == [1, 2, 2, 1, 0]
+    assert (timeline.rank + 1).tolist() == [4, 2, 1, 3, 5]
     order = timeline.order
     assert timeline.delay[order].tolist() == [0, 2, 0, 4, 0]
     assert timeline.backlog[order].tolist() == [2, 1, 2, 0, 1]
@@ -495,9 +500,9 @@ def markers(figure: Any) -> dict[tuple[str, bool], int]:
 
 
 def test_small_plot_shows_every_event() -> None:
-    figure = Timeline.from_intervals(*FIGURE_1).plot()
+    figure = Timeline.from_intervals(*FIGURE_2).plot()
     figure.canvas.draw()
-    # Each dot is on its interval and on the axis; six triangles of each kind, as in Figure 1.
+    # Each dot is on its interval and on the axis; six triangles of each kind, as in Figure 2.
     dots = {("o", True): 10, ("o", False): 10}
     assert markers(figure) == dots | {("v", True): 6, ("^", False): 6}
     text = {label.get_text() for label in figure.axes[0].texts}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 from docsite.reference import reference
@@ -24,6 +26,7 @@ _PICTURE = re.compile(
     r'<picture>\s*<source[^>]*srcset="(?P<dark>[^"]+)">\s*'
     r'<img src="(?P<light>[^"]+)"\s+alt="(?P<words>[^"]+)">\s*</picture>'
 )
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _TAG = re.compile(r"<(?!/?(?:br|img|picture|source)\b|https?://)")
 
 
@@ -45,11 +48,25 @@ def assemble(root: Path, home: Path) -> None:
         target = home / moved(example, root)
         target.parent.mkdir(exist_ok=True)
         target.write_text(f"# {example.name}\n\n```python\n{example.read_text()}```\n")
+    for notebook in sorted((root / "examples").glob("*.ipynb")):
+        (home / moved(notebook, root)).write_text("\n\n".join(_cells(notebook)) + "\n")
     (home / "reference").mkdir()
     for name, text in reference().items():
         (home / "reference" / name).write_text(text)
     if problems:
         raise BrokenLink("\n".join(problems))
+
+
+def _cells(notebook: Path) -> Iterator[str]:
+    """Yield the cells of a notebook as Markdown, each with what it prints below."""
+    for cell in json.loads(notebook.read_text(encoding="utf-8"))["cells"]:
+        text = "".join(cell["source"])
+        if cell["cell_type"] == "markdown":
+            yield text.replace("](../docs/", "](../")
+            continue
+        yield f"```python\n{text}\n```"
+        for output in cell["outputs"]:
+            yield f"```text\n{''.join(output['text'])}```"
 
 
 def sources(root: Path) -> list[Path]:
@@ -133,7 +150,7 @@ def rewritten(page: Path, root: Path) -> str:
     here = moved(page, root).parent
     parts = FENCED.split(page.read_text())
     for i in range(0, len(parts), 2):
-        parts[i] = _TAG.sub("&lt;", _PICTURE.sub(_as_images, parts[i]))
+        parts[i] = _TAG.sub("&lt;", _PICTURE.sub(_as_images, _COMMENT.sub("", parts[i])))
     text = "".join(parts)
 
     def relinked(found: re.Match[str]) -> str:

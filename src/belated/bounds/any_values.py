@@ -1,6 +1,9 @@
-"""One value per round, P-FTRL, and any steps and radii that do not depend on the values."""
+"""One or two values per round, P-FTRL, any steps and radii that do not depend on the values."""
 
 from __future__ import annotations
+
+import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -8,10 +11,10 @@ from belated.arrays import Floats, Ints
 from belated.bases import PFTRL
 from belated.bounds.bound import Bound, split
 from belated.bounds.play import Play
-from belated.bounds.values import EXPECTED
+from belated.bounds.values import EXPECTED, two_point_constant
 from belated.domains import Domain
 from belated.errors import SpecError
-from belated.reductions import OnePoint
+from belated.reductions import OnePoint, TwoPoint
 from belated.spec import positive
 from belated.timeline import Timeline
 
@@ -36,22 +39,61 @@ def theorem_e_3(timeline: Timeline, *, spec: OnePoint, lipschitz: float | None =
     """
     if not isinstance(spec, OnePoint) or not isinstance(spec.base, PFTRL):
         raise SpecError(f"theorem_e_3: spec must be a OnePoint over a PFTRL, got {spec!r}")
-    base, domain = spec.base, spec.base.domain
+    largest = spec.base.domain.dim * spec.magnitude * (2.0 if spec.baseline else 1.0)
+    return _any_steps("Theorem E.3", timeline, spec, lipschitz, lambda radii, _: largest / radii)
+
+
+def theorem_g_5(timeline: Timeline, *, spec: TwoPoint, lipschitz: float | None = None) -> Bound:
+    """Theorem G.5: ``TwoPoint`` over P-FTRL with any steps and radii, for convex losses.
+
+    ``theorem_e_3`` with V_n = c k G^2, c = k / (k - 1), or 1 for k = 1, in expectation.
+
+    Differs from the paper: as ``theorem_e_3`` does, and in the 6 of the last term for its 7.
+
+    >>> from belated import Ball, rates, smoothing
+    >>> base = PFTRL(Ball(1), rates.Constant(0.01, lipschitz=1.0))
+    >>> spec = TwoPoint(base, smoothing.Constant(0.01))
+    >>> round(theorem_g_5(Timeline.from_delays([0] * 100), spec=spec).total, 6)
+    206.5
+    """
+    if not isinstance(spec, TwoPoint) or not isinstance(spec.base, PFTRL):
+        raise SpecError(f"theorem_g_5: spec must be a TwoPoint over a PFTRL, got {spec!r}")
+    dim = spec.base.domain.dim
+    size = math.sqrt(two_point_constant(dim) * dim)
+    return _any_steps(
+        "Theorem G.5",
+        timeline,
+        spec,
+        lipschitz,
+        lambda radii, steep: np.full_like(radii, size * steep),
+    )
+
+
+def _any_steps(
+    name: str,
+    timeline: Timeline,
+    spec: OnePoint | TwoPoint,
+    lipschitz: float | None,
+    root: Callable[[Floats, float], Floats],
+) -> Bound:
+    """Theorems E.3 and G.5; ``root`` bounds the size of estimates by their radii and G."""
+    base = spec.base
+    assert isinstance(base, PFTRL)  # checked by both
     known = base.rate.lipschitz if lipschitz is None else lipschitz
+    who = name.lower().replace(" ", "_").replace(".", "_")
     if known is None:
-        raise SpecError("theorem_e_3: no bound on the gradients is known; give lipschitz=...")
-    steep = positive("theorem_e_3", "lipschitz", known)
-    largest = spec.magnitude * (2.0 if spec.baseline else 1.0)
+        raise SpecError(f"{who}: no bound on the gradients is known; give lipschitz=...")
+    steep, diameter = positive(who, "lipschitz", known), base.domain.diameter
 
     def value(late: Timeline) -> float:
         play = Play(late, spec)
-        squares = (domain.dim * largest / play.radii[late.order]) ** 2
+        squares = root(play.radii[late.order], steep) ** 2
         walked = np.sqrt(_before(squares, play.lags))
         each = squares / 2.0 + steep * (steep * play.lags + walked)
-        learning = domain.diameter**2 / (2.0 * play.last) + play.weigh(each)
-        return learning + steep * (domain.diameter * play.misalignment + 6.0 * play.bias)
+        learning = diameter**2 / (2.0 * play.last) + play.weigh(each)
+        return learning + steep * (diameter * play.misalignment + 6.0 * play.bias)
 
-    return split("Theorem E.3", timeline, value, steep * domain.diameter, EXPECTED)
+    return split(name, timeline, value, steep * diameter, EXPECTED)
 
 
 def tight_one_point(

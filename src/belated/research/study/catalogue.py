@@ -17,7 +17,6 @@ STUDIES: Final = MappingProxyType(
         "skipping": ("skipping", "Skipping", "when giving up on late answers pays"),
         "capacity": ("capacity", "CapacityStudy", "which tickets to track with room for few"),
         "two-point": ("two_point", "TwoPointFeedback", "one value, two values, or a gradient"),
-        "two-players": ("two_players", "TwoPlayers", "two players who are told late"),
         "drift": ("drift", "Drift", "what learning costs and what lateness costs"),
         "tightness": ("tightness", "Tightness", "how loose each corollary is"),
         "decisions": ("decisions", "Decisions", "how much to explore when rewards come late"),

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from belated.arguments import Commands, add_path, add_times, whole
-from belated.errors import MissingExtra
+from belated.errors import MissingExtra, StudyError
 from belated.research.study.catalogue import STUDIES
 
 if TYPE_CHECKING:
@@ -26,6 +26,14 @@ def add_study_command(commands: Commands) -> None:
     )
     parser.add_argument(
         "name", metavar="NAME", nargs="?", choices=[*STUDIES, "all"], help="a study, or all"
+    )
+    parser.add_argument(
+        "--check",
+        metavar="N",
+        nargs="?",
+        const=20,
+        type=whole(1),
+        help="compute N of the rows in --out again, and fail if they differ (default: %(const)s)",
     )
     parser.add_argument("--list", action="store_true", help="name the studies")
     parser.add_argument("--quick", action="store_true", help="a small version, within two minutes")
@@ -65,6 +73,9 @@ def _study(arguments: argparse.Namespace) -> None:
             print(f"{name:<13}{line}")
         return
     _check(arguments)
+    if arguments.check:
+        _check_records(arguments)
+        return
     if find_spec("matplotlib") is None:  # before the work, not after it
         raise MissingExtra("matplotlib", extra="report", where="the page of a study")
     for study in _chosen(arguments):
@@ -97,6 +108,29 @@ def _chosen(arguments: argparse.Namespace) -> Iterator[Study]:
             yield study_named(name, path=arguments.log, **columns)
         else:
             print("logs: left out, as no --log is given", flush=True)
+
+
+def _check_records(arguments: argparse.Namespace) -> None:
+    """Compute a sample of rows again; Parquet is what ``scripts/record_studies.py`` writes."""
+    from belated.research.study.plan import Plan
+    from belated.research.study.record import check_rows, load_rows
+    from belated.research.study.rows import open_rows
+    from belated.research.study.runner import Files, Results
+
+    differ = []
+    for study in _chosen(arguments):
+        plan = Plan(study, arguments.quick)
+        record = arguments.out / f"{study.name}.parquet"
+        if record.exists():
+            rows, sources = load_rows(record)
+        else:
+            with open_rows(Files(arguments.out, plan).rows, plan) as kept:
+                rows, sources = [*Results.of(plan, kept).rows], {}
+        found = check_rows(study, plan.cells, rows, sources, arguments.check)
+        print(f"{study.name}: {found}", flush=True)
+        differ += [study.name] * bool(found.differences)
+    if differ:
+        raise StudyError(f"study: recorded rows differ in {', '.join(differ)}; run with --fresh")
 
 
 def _run(study: Study, arguments: argparse.Namespace) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from belated import bounds
 from belated.arrays import Floats
 from belated.bases import OMD, PFTRL
 from belated.compose import schedule_of
@@ -115,29 +116,19 @@ class Drift(Study):
 def _allowed(run: Run, lipschitz: float) -> dict[str, float | None]:
     """Evaluate Theorem 4.1 and Lemma 4.2 with the costs that the base learner saw.
 
-    Learning: D^2 / (2 eta_N) + sum eta_n |c_n|^2 / 2, for linear losses. Drift: G sum eta_n s*_n
-    |c_n|, and for P-FTRL also G (sum eta_n |sum of the d*_n costs before c_n| + D H). A cost that
-    never came counts as the others do.
+    A cost that never came counts as the others do.
     """
     spec, timeline, domain = run.spec, run.timeline, run.domain
     assert isinstance(spec, FirstOrder) and domain is not None
-    costs = _gradients(run)[timeline.order]
-    sizes = np.linalg.norm(costs, axis=1)
-    etas = schedule_of(spec, timeline).etas
-    lags = timeline.dual_delay[timeline.order]
-    opened = timeline.dual_backlog[timeline.order]
-    sums = np.vstack([np.zeros(costs.shape[1]), np.cumsum(costs, axis=0)])
-    start = np.arange(len(costs)) - lags
-    waiting = np.linalg.norm(sums[:-1] - sums[start], axis=1)
-    misaligned = float(np.sum(1.0 - etas / etas[start]))
+    costs, lags = _gradients(run)[timeline.order], timeline.dual_delay[timeline.order]
+    game = bounds.LinearGame(spec, costs, schedule_of(spec, timeline).etas, lags)
+    allowed = bounds.theorem_4_1(game)
     is_convex = not run.game.constants(domain).curvature
-    learning = domain.diameter**2 / (2.0 * etas[-1]) + float(etas @ sizes**2) / 2.0
     is_proximal = isinstance(spec.base, PFTRL)
-    lemma = lipschitz * (float(etas @ waiting) + domain.diameter * misaligned)
     return {
-        "learning_bound": float(learning) if is_convex else None,
-        "theorem_4_1": lipschitz * float(etas @ (opened * sizes)),
-        "lemma_4_2": lemma if is_proximal else None,
+        "learning_bound": allowed.regret if is_convex else None,
+        "theorem_4_1": lipschitz * allowed.drift,
+        "lemma_4_2": lipschitz * bounds.lemma_4_2(game) if is_proximal else None,
     }
 
 

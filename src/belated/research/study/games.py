@@ -79,6 +79,9 @@ DELAYS: Final[Mapping[str, delays.Pattern]] = MappingProxyType(
         "often lost": lambda rounds, seed: delays.lost(
             delays.uniform(rounds, 0, 20, seed=seed), 0.1, seed=seed
         ),
+        "constant, lost": lambda rounds, seed: delays.lost(
+            delays.constant(rounds, 10), 0.1, seed=seed
+        ),
     }
 )
 """The patterns of ``delays`` and a few harder ones: rounds and seed in, timeline out."""

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
-from belated.report import Section
+from belated.report import Section, Table
+from belated.report.plain import listed
 from belated.research.study.contestants import ANSWERS, CURVED_ANSWERS, Field
-from belated.research.study.games import PLAIN, ball, game_of, measure
-from belated.research.study.plan import Cell, Numbers, Study, crossed
+from belated.research.study.games import ball, game_of, measure
+from belated.research.study.plan import Cell, Numbers, Row, Study, crossed
 from belated.research.study.sections import growth_sections
 from belated.research.study.tables import Rows, by, geometric_mean, least, means, short, where
 
-_FIELDS: dict[str, Field] = {"convex": ANSWERS, "strongly convex": CURVED_ANSWERS}
-_PROMISED = {
-    "convex": "k^(1/2) for one value and for two",
-    "strongly convex": "k^(2/3) for one value, and k for two",
+_CONVEX, _CURVED = "k^(1/2) for one value and for two", "k^(2/3) for one value, and k for two"
+_LOSSES: dict[str, tuple[Field, str]] = {
+    **dict.fromkeys(("linear", "hinge", "logistic"), (ANSWERS, _CONVEX)),
+    "quadratic": (CURVED_ANSWERS, _CURVED),
 }
+"""Who plays with these losses, and how the bounds of ours grow; the last are strongly convex."""
 _OURS = _ONE, _TWO, _FULL = "one-point", "two-point", "gradient"
 
 
@@ -35,46 +38,95 @@ class TwoPointFeedback(Study):
         """Every kind of answer in every dimension."""
         patterns, dims = ("geometric", "heavy tails"), (2, 4, 8, 16, 32, 64)
         games = {"pattern": patterns, "dim": dims, "seed": range(8), "rounds": 30_000}
-        for setting, field in _FIELDS.items():
-            yield from crossed(setting=setting, **games, method=field)
+        for loss, (field, _) in _LOSSES.items():
+            yield from crossed(loss=loss, **games, method=field)
 
     def run(self, cell: Cell) -> dict[str, Any]:
         """Play one game."""
-        setting, dim = cell["setting"], cell["dim"]
-        game = game_of(PLAIN[setting], cell["pattern"], dim, cell["rounds"], cell["seed"])
-        spec = _FIELDS[setting][cell["method"]].make(game, ball(dim))
+        loss, dim = cell["loss"], cell["dim"]
+        game = game_of(loss, cell["pattern"], dim, cell["rounds"], cell["seed"])
+        spec = _LOSSES[loss][0][cell["method"]].make(game, ball(dim))
         return measure(spec, game, cell["seed"])[1]
 
     def numbers(self, rows: Rows) -> Numbers:
-        """What a second value is worth, and a gradient, in the mean over all games."""
+        """What a second value is worth, and a gradient, and where ours loses least."""
         end = max(row["dim"] for row in rows)
-        games = by(where(rows, dim=end), "setting", "pattern").values()
-        found = [means(group, "method") for group in games]
-        rivals = [least({n: x for n, x in each.items() if n not in _OURS}) for each in found]
+        found = [means(group, "method") for group in _games(where(rows, dim=end)).values()]
         one = _typical([(each.get(_ONE), each.get(_TWO)) for each in found])
         two = _typical([(each.get(_TWO), each.get(_FULL)) for each in found])
-        pairs = zip(found, rivals, strict=True)
-        rival = _typical([(each.get(_TWO), each.get(best or "")) for each, best in pairs])
         return (
             (f"{short(one)} times", f"the regret with one value over two, in {end} dimensions"),
             (f"{short(two)} times", "the regret with two values over a gradient"),
-            (f"{short(rival)} times", "the regret with two values over the best rival"),
+            (
+                _wins(rows),
+                "kinds of games in which ours with two values is the best",
+            ),
         )
 
     def sections(self, rows: Rows) -> Iterator[Section]:
-        """One section per setting and pattern."""
-        for setting, group in by(rows, "setting").items():
+        """Two values by dimension, then one section per setting and pattern."""
+        parts = by(rows, "loss").items()
+        yield Section(
+            question="Which method for two values loses least, by losses and dimension?",
+            figure=None,
+            says=" ".join(f"With {name} losses ours is {_dims(group)}." for name, group in parts),
+            table=Table(
+                ("losses", "delays", "dimension k", "ours", "best rival", "its regret", "ratio"),
+                tuple(_beside(kind, group) for kind, group in _games(rows).items()),
+                "Mean regrets over seeds. Rivals that hear k + 1 values per round do not count "
+                "here.",
+            ),
+        )
+        for loss, group in parts:
+            field, promised = _LOSSES[loss]
             yield from growth_sections(
                 group,
-                ("setting", "pattern"),
+                ("loss", "pattern"),
                 ("dim", "dimension k"),
-                field=_FIELDS[setting],
-                says=_promised,
+                field=field,
+                says=partial(_promised, promised),
             )
 
 
-def _promised(rows: Rows) -> str:
-    orders = _PROMISED[rows[0]["setting"]]
+def _games(rows: Rows) -> dict[Any, list[Row]]:
+    return by(rows, "loss", "pattern", "dim")
+
+
+def _rival(regrets: dict[str, float]) -> str | None:
+    """Return the best of the published methods that hear two values."""
+    return least({n: x for n, x in regrets.items() if n not in _OURS and "k + 1" not in n})
+
+
+def _beside(kind: tuple[Any, ...], rows: Rows) -> tuple[Any, ...]:
+    regrets = means(rows, "method")
+    ours, rival = regrets.get(_TWO), _rival(regrets)
+    other = regrets.get(rival or "")
+    return (*kind, ours, rival, other, ours / other if ours and other else None)
+
+
+def _is_best(rows: Rows) -> bool:
+    ratio = _beside((), rows)[-1]
+    return ratio is not None and ratio <= 1.0
+
+
+def _wins(rows: Rows) -> str:
+    games = _games(rows).values()
+    return f"{sum(map(_is_best, games))} of {len(games)}"
+
+
+def _dims(rows: Rows) -> str:
+    """Say in which dimensions ours is best under all delays, and in how many games of them."""
+    dims = by(rows, "dim").items()
+    best = [f"{dim}" for dim, group in dims if all(map(_is_best, _games(group).values()))]
+    under = (
+        f"under all delays in dimensions {listed(best)}"
+        if best
+        else "in no dimension under all delays"
+    )
+    return f"the best in {_wins(rows)} games, {under}"
+
+
+def _promised(orders: str, _: Rows) -> str:
     return f"The bounds of ours grow like {orders}, and not at all for gradients."
 
 
