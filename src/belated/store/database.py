@@ -32,7 +32,16 @@ class Described:
     """Whether it has a rule of the user's own, which must be given again."""
     length: int = 0
     """Events that its log has at least: with fewer, some were lost."""
+    erased: int = 0
+    """Events before this one are kept for readers; the state after them is that of a snapshot."""
+    tickets: int | None = None
+    """Tickets handed out before ``first``; None: those of the snapshot at ``first``."""
     is_deleted: bool = False
+
+    @property
+    def base(self) -> int:
+        """The event at which the oldest snapshot stands that recovery can begin with."""
+        return max(self.first, self.erased)
 
     @property
     def replayed(self) -> int:
@@ -60,6 +69,10 @@ class Note(NamedTuple):
     written: float
     """Seconds since 1970."""
     body: bytes
+    event: int | None = None
+    """Number of the row of the event that it was committed with, if there is one."""
+    size: int | None = None
+    """How many events it was committed with."""
 
 
 class Saved(NamedTuple):

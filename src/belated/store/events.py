@@ -37,6 +37,8 @@ from belated.store.database import Row, Saved
 
 PREDICT, OBSERVE, REVISE, ADD, CANCEL, TICK, SHOWN, MODE, PLAYED, PAUSE, REVERT, RESUME = range(12)
 """The codes of the table of methods."""
+ERASED = 12
+"""What stands in place of an answer that was erased."""
 Event = list[Any]
 ANSWERS = (OBSERVE, REVISE, ADD)
 ANSWERING = (*ANSWERS, CANCEL, SHOWN, PLAYED)
@@ -44,13 +46,14 @@ ANSWERING = (*ANSWERS, CANCEL, SHOWN, PLAYED)
 TIMED = frozenset(line.code for line in METHODS if "at" in line.arguments)
 NAMES = {
     line.code: line.name for line in METHODS if line.code is not None and line.name != "choose"
-}
+} | {ERASED: "erased"}
 """What events are called; what a chooser predicts is a choice."""
 
 LoggedTime = float | str
 """A time in the log: a number, or a date as ISO 8601 text where its kind is news to the model."""
 
-_VERSION = 3
+_VERSION = 4
+_READABLE = (3, 4)  # 4 added what is erased, and the links of notes
 _HEAD = struct.Struct("<BI")
 _PLACE = struct.Struct("<qqqd")
 _PLAIN = frozenset({float, int, str, bool, type(None)})
@@ -118,10 +121,10 @@ def _opened(place: tuple[int, int, int, float], sealed: Any) -> bytes | None:
         seed = zlib.crc32(_PLACE.pack(*place))
     except (TypeError, struct.error):
         return None
-    if version != _VERSION:
+    if version not in _READABLE:
         raise StoreDamaged(
-            f"the log is of version {version}, this version of belated reads {_VERSION}: open it "
-            "with the version of belated that wrote it"
+            f"the log is of version {version}, this version of belated reads {_READABLE[0]} to "
+            f"{_READABLE[-1]}: open it with the version of belated that wrote it"
         )
     body = bytes(sealed[_HEAD.size :])
     return body if zlib.crc32(body, seed) == check else None
@@ -133,6 +136,26 @@ def decoded(bodies: Iterable[bytes]) -> list[Event]:
         return cast("list[Event]", json.loads(b"[" + b",".join(bodies) + b"]"))
     except (RecursionError, ValueError) as error:
         raise StoreDamaged(f"the log cannot be read ({error})") from error
+
+
+def erased(event: Event) -> Event:
+    """Return what stands in place of a prediction: a ticket, its time, and what was played.
+
+    >>> erased([PREDICT, {"x": 1.0}, "visit-81", 12.0])
+    [0, {}, None, 12.0, None, None, None, None, None, None, None, True]
+    """
+    _, row, _, at, _, played, menu, *_ = padded(event, 12)
+    names = dict.fromkeys(menu) if isinstance(menu, dict) else menu
+    if isinstance(row, list):
+        row = ["", ""]
+    elif row is not None:
+        row = {} if isinstance(row, dict) else floats_out(np.zeros_like(floats_in(row)))
+    return [PREDICT, row, None, at, None, played, names, *[None] * 4, True]
+
+
+def is_erased(event: Event) -> bool:
+    """Tell whether an event stands in place of another."""
+    return event[0] == ERASED or (event[0] == PREDICT and len(event) > 11)
 
 
 def padded(event: Event, length: int) -> Event:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from belated.errors import SpecError
+from belated.errors import AlreadyObserved, SpecError, UnknownTicket
 from belated.models.chooser import Chooser
 from belated.models.intervals import Intervals
 from belated.models.knobs import Knobs
 from belated.models.learner.learner import Learner
 from belated.models.linear.model import LinearModel
 from belated.store.arguments import clocked
-from belated.store.events import Event
+from belated.store.events import ERASED, Event, is_erased
 from belated.store.replay_context import Past, play
 from belated.store.stored import StoredModel, stored_class
 
@@ -52,7 +53,12 @@ class Kind:
 
     def play(self, model: Any, event: Event, past: Past) -> None:
         """Let a model with other settings see what was done."""
+        if event[0] == ERASED:
+            return
         play(self._of_code[event[0]], model, event, past)
+        if is_erased(event):
+            with suppress(AlreadyObserved, UnknownTicket):
+                model.cancel(model.rounds - 1)
 
     def restored(self, blob: bytes, objects: Any = None) -> Any:
         """Return the model that a snapshot holds; ``objects`` are what a snapshot cannot hold."""

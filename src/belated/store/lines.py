@@ -84,12 +84,12 @@ class LogLines(Iterator[Logged]):
         return told
 
 
-def lines(database: Readable, about: Described, start: Any) -> Iterator[tuple[Logged, Row, Event]]:
-    """Return the log of a model that was ``start`` before the first event that is kept.
+def lines(database: Readable, about: Described, ticket: int) -> Iterator[tuple[Logged, Row, Event]]:
+    """Return the log of a model from the first event that is kept, and its first ticket.
 
     Each line comes with its row of the log and its event.
     """
-    tickets = count(start.rounds)
+    tickets = count(ticket)
     for some in chunks(database, about, about.first):
         for row in some:
             for place, event in enumerate(of.decoded([opened(about, row)])):
@@ -103,7 +103,9 @@ def line_of(event: Event) -> Logged:
     """Return the line of one event, which does not know the ticket that it handed out."""
     code, at, key = event[0], of.time_in(of.at_of(event)), of.key_of(event)
     if code == of.PREDICT:
-        _, row, _, _, _, played, menu, _, hidden, value, version = of.padded(event, 11)
+        _, row, _, _, _, played, menu, _, hidden, value, version, is_erased = of.padded(event, 12)
+        if is_erased:
+            return Logged(0, 0.0, of.NAMES[of.ERASED], at=at)
         line = Logged(0, 0.0, "predict", key=key, at=at, features=row, value=value, version=version)
         if isinstance(played, dict):
             return line._replace(action=json.dumps(played))

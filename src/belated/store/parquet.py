@@ -33,7 +33,8 @@ from belated.store.lines import Logged, LogLines, line_of, lines
 from belated.store.tables import LARGEST
 
 _ABOUT, _NOTE = b"belated.store", b"belated.note"
-_VERSION = 2
+_VERSION = 3
+_READABLE = (2, 3)  # 3 added what is erased
 _TABLE = 20_000  # events that are written at once
 _COLUMNS = {
     **dict.fromkeys(("number", "commit"), "int64"),
@@ -76,19 +77,19 @@ def exporting(path: StrPath) -> Iterator[Path]:
 
 
 def export(
-    database: Source, about: Described, path: Path, start: Any, end: int, note: bytes
+    database: Source, about: Described, path: Path, ticket: int, end: int, note: bytes
 ) -> int:
-    """Write the log of a model that was ``start`` before it, up to the event before ``end``.
+    """Write the log of a model from its first ``ticket`` on, up to the event before ``end``.
 
     Returns how many events it has. ``note`` is written into the file as it is.
     """
     arrow, parquet = _arrow("store.export")
     schema = arrow.schema(
         [(name, getattr(arrow, kind)()) for name, kind in _COLUMNS.items()],
-        metadata={_ABOUT: _described(database, about), _NOTE: note},
+        metadata={_ABOUT: _described(database, about, ticket), _NOTE: note},
     )
     count = 0
-    kept = takewhile(lambda each: each[0].number < end, lines(database, about, start))
+    kept = takewhile(lambda each: each[0].number < end, lines(database, about, ticket))
     with parquet.ParquetWriter(path, schema, compression="zstd") as writer:
         while table := [_cells(*each) for each in islice(kept, _TABLE)]:
             writer.write_table(arrow.Table.from_pylist(table, schema=schema))
@@ -114,12 +115,12 @@ def _check_ending(path: StrPath) -> None:
         )
 
 
-def _described(database: Source, about: Described) -> bytes:
+def _described(database: Source, about: Described, ticket: int) -> bytes:
     """Return what a log needs beside its events."""
     base = None
-    if about.first > 0:
+    if about.base > 0:
         base = next(
-            opened_snapshot(s) for s in database.snapshots(about.number) if s.length == about.first
+            opened_snapshot(s) for s in database.snapshots(about.number) if s.length == about.base
         )
     return json.dumps(
         {
@@ -127,6 +128,8 @@ def _described(database: Source, about: Described) -> bytes:
             "kind": about.kind,
             "spec": _text(about.spec),
             "first": about.first,
+            "erased": about.erased,
+            "ticket": ticket,
             "rule": about.has_rule,
             "base": None if base is None else _text(base),
             "eras": [[era.until, _text(era.spec)] for era in about.eras],
@@ -192,15 +195,18 @@ def loaded(path: StrPath, name: str) -> tuple[Described, list[Row], list[Saved]]
     with _reading(path):
         table = parquet.read_table(path, columns=["number", "commit", "written", "event"])
         about = json.loads(table.schema.metadata[_ABOUT])
-        if about["version"] != _VERSION or about["kind"] not in KINDS:
+        if about["version"] not in _READABLE or about["kind"] not in KINDS:
             raise ValueError("another version, or another kind of model")
         found = list(zip(*(column.to_pylist() for column in table.columns), strict=True))
         first = _whole(about["first"], 0, LARGEST - len(found))
-        if (about["base"] is None) != (first == 0):
+        erased = _whole(about.get("erased", 0), 0, first + len(found))
+        ticket = _whole(about["ticket"], 0, LARGEST) if erased else None
+        if (about["base"] is None) != (max(first, erased) == 0):
             raise ValueError("a log that begins later needs a snapshot to begin with")
         spec, eras = _blob(about["spec"]), _eras(about["eras"], first + len(found))
         described = Described(0, name, about["kind"], spec, first, eras, bool(about["rule"]))
-        base = [] if about["base"] is None else [Saved(0, first, _blob(about["base"]))]
+        described.erased, described.tickets = erased, ticket
+        base = [] if about["base"] is None else [Saved(0, described.base, _blob(about["base"]))]
         return described, list(_rows(found, first)), base
 
 

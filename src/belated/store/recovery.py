@@ -83,17 +83,19 @@ def _start(database: Source, about: Described, objects: Any, until: int | None) 
                 saved.length,
                 error,
             )
-    if about.first > 0:
+    if about.first > 0 or (until is None and about.erased > 0):
         raise StoreDamaged(
-            f"{about.name!r}: the log begins at event {about.first}, and the snapshot of what was "
-            "before cannot be used"
+            f"{about.name!r}: the state after event {about.base} is that of a snapshot, which "
+            "cannot be used"
         )
     return kind.restored(about.spec, objects), 0
 
 
-def begun(database: Source, about: Described, objects: Any) -> Any:
-    """Return the model as it was before the first event that is kept."""
-    return _start(database, about, objects, about.first)[0]
+def first_ticket(database: Source, about: Described, objects: Any) -> int:
+    """Return the number of tickets that were handed out before the first event that is kept."""
+    if about.tickets is not None:
+        return about.tickets
+    return int(_start(database, about, objects, about.first)[0].rounds)
 
 
 def chunks(database: Readable, about: Described, first: int) -> Iterator[list[Row]]:

@@ -19,9 +19,12 @@ from belated.errors import (
     StoreDamaged,
     StoreError,
     StoreInUse,
+    StoreUnavailable,
     UnknownModel,
 )
 from belated.files import StrPath
+from belated.keys import Key, check_key
+from belated.logger import LOG
 from belated.models.chooser import Chooser
 from belated.models.intervals import Intervals
 from belated.models.knobs import Knobs
@@ -31,7 +34,8 @@ from belated.models.moments import Time, time_of
 from belated.store.batch import Added
 from belated.store.database import Described, Era, Note, Row, Saved
 from belated.store.entry import Entry, check_rule
-from belated.store.events import Event, decoded, new_row
+from belated.store.erasure import Erased, KeyEvents, check_erased
+from belated.store.events import PREDICT, Event, decoded, new_row
 from belated.store.kinds import (
     KINDS,
     StoredChooser,
@@ -43,10 +47,10 @@ from belated.store.kinds import (
     kind_of,
 )
 from belated.store.lines import LogLines, lines
-from belated.store.recovery import Reader, Rebuilt, begun, opened, recovered
+from belated.store.recovery import Reader, Rebuilt, first_ticket, opened, recovered
 from belated.store.settings import with_settings
 from belated.store.shadow import Shadows
-from belated.store.tables import Tables
+from belated.store.tables import Tables, at
 from belated.store.writer import Writer
 
 T = TypeVar("T")
@@ -93,6 +97,10 @@ class Store:
         """Is called when the connection to a shared database was lost, and all models with it."""
         database.lost, database.post = self._lost, self.writer.post
         self._look_around()
+        try:
+            self.writer.run(database.clean)  # if a process was killed while it erased
+        except StoreUnavailable as error:
+            LOG.warning("%s", error)
 
     def __enter__(self) -> Self:
         """Return the store."""
@@ -370,11 +378,12 @@ class Store:
         """Put a batch on disk, and return how many events it has."""
         now = time()
         snapshots: list[Saved] = []
-        notes: dict[str, bytes] = {}
+        notes: dict[str, Note] = {}
         texts: dict[Entry, list[str]] = {}
         sizes: Counter[Entry] = Counter()
         for entry, first, size, text, kept, snapshot in added:
-            notes.update(kept)
+            row = None if entry is None else at(entry.about.number, first)
+            notes.update((name, Note(name, now, body, row, size or None)) for name, body in kept)
             if entry is None:
                 continue
             if snapshot is not None:
@@ -391,7 +400,7 @@ class Store:
             new_row(entry.about.number, entry.committed, now, ",".join(some), sizes[entry])
             for entry, some in texts.items()
         ]
-        self._database.write(rows, snapshots, [Note(n, now, body) for n, body in notes.items()])
+        self._database.write(rows, snapshots, list(notes.values()))
         for entry, size in sizes.items():
             entry.committed += size
         return sizes.total()
@@ -451,6 +460,7 @@ class Store:
                 raise UnknownModel(f"the model {about.name!r} was deleted")
             about.spec, about.first, about.eras = now.spec, now.first, now.eras
             about.has_rule, about.length = now.has_rule, now.length
+            about.erased, about.tickets = now.erased, now.tickets
         return self._losses
 
     def rebuild(
@@ -532,7 +542,7 @@ class Store:
                 raise SpecError(f"rebuild: there is a model {to!r}; nothing has changed")
             return
         self._database.respecify(changed, saved)
-        about.spec, about.eras, about.has_rule = blob, eras, changed.has_rule
+        about.spec, about.eras, about.has_rule, about.erased = blob, eras, changed.has_rule, 0
         entry = self._entries.get(to)
         if entry is not None:
             entry.objects, entry.is_stale = spec._parts, True
@@ -576,6 +586,10 @@ class Store:
         losses = self.writer.run(lambda: self._hold(about))
         until = None if when is None else self._first_since(about, when)
         objects = None if entry is None else entry.objects
+        if until is not None and until <= about.first:
+            return 0
+        if until is not None and until < about.base:
+            return self._compacted_before_base(about, objects, until, losses)
         check_rule(about, objects)
         found = recovered(self.reader, about, objects, until)
         if found.length <= about.first:
@@ -585,17 +599,81 @@ class Store:
                 f"compact: {about.name!r} got its settings at event {about.replayed}; compact it "
                 "to there or further"
             )
-        changed, before = replace(about, first=found.length), about.first
+        changed, before = replace(about, first=found.length, tickets=None), about.first
         blob = found.model.snapshot()
         KINDS[about.kind].restored(blob, objects)  # or it could not stand for what is dropped
         saved = Saved(about.number, found.length, blob)
 
-        def rebase() -> None:
-            self._database.rebase(changed, saved)
-            about.first = found.length
-
-        self._run_held(losses, rebase)
+        self._run_held(losses, partial(self._rebase, about, changed, saved))
         return found.length - before
+
+    def _compacted_before_base(
+        self, about: Described, objects: Any, until: int, losses: int
+    ) -> int:
+        """Drop events that were kept for readers alone, since a key was erased."""
+        tickets = first_ticket(self.reader, about, objects)
+        for event, _ in self.events(about, about.first, until):
+            tickets += event[0] == PREDICT
+        changed, before = replace(about, first=until, tickets=tickets), about.first
+        self._run_held(losses, partial(self._rebase, about, changed, None))
+        return until - before
+
+    def _rebase(self, about: Described, changed: Described, saved: Saved | None) -> None:
+        self._database.rebase(changed, saved)
+        about.first, about.tickets = changed.first, changed.tickets
+
+    def erase(self, name: str, key: Key, *, rebuild: bool = False) -> Erased:
+        """Erase all that is stored of a key and of its rows, and return what that was.
+
+        The tickets that ever had the key are closed if they are open. Their predictions and answers
+        are removed from the log, from snapshots and from the shadow; the bodies of notes that were
+        committed with them are emptied. The bytes are removed from the file, too (SQLite; for
+        PostgreSQL see the documentation). What the model has learned from them stays, unless
+        ``rebuild`` is true: then the model is built anew from the log that is left, which must not
+        be compacted. Exported files and backups are not touched (``erase_from_export``).
+
+        Other calls of the store wait meanwhile. If it fails or is interrupted, erase the key again.
+        """
+        check_key(key)
+        entry = self.model(name)._entry
+        with self._lock, entry.lock:
+            model = entry.ready()
+            about, objects, kind = entry.about, entry.objects, KINDS[entry.about.kind]
+            ticket = first_ticket(self.reader, about, objects)
+            known = {found for each, found in model._keys.items() if each == key}
+            found = KeyEvents(self.reader, about, key, ticket, known)
+            names: list[str] = []
+            if found.tickets:
+                losses = self.writer.run(lambda: self._hold(about))
+                changed = found.without(about, objects)
+                if rebuild:
+                    rebuilt = Rebuilt(changed, kind.restored(changed.spec, objects))
+                    rebuilt.go_on(found)
+                    rebuilt.finish()
+                    model = rebuilt.model
+                    changed.erased, changed.tickets = 0, None
+                    if entry.length > about.replayed:
+                        changed.eras = (*changed.eras, Era(entry.length, changed.spec))
+                else:
+                    changed.erased, changed.tickets = entry.length, ticket
+                    entry.is_stale = True  # until the snapshot is restored
+                    found.cancel(model)
+                saved = Saved(about.number, entry.length, model.snapshot())
+                kind.restored(saved.blob, objects)  # or the model could not be recovered
+
+                def erase() -> list[str]:
+                    names = self._database.notes_with(about.number, found.numbers)
+                    self._database.erase(changed, saved, found.changed.values(), names)
+                    about.spec, about.eras = changed.spec, changed.eras
+                    about.erased, about.tickets = changed.erased, changed.tickets
+                    return names
+
+                self.shadows.erase(about, found, rebuild)
+                names = self._run_held(losses, erase)
+                entry.is_stale = True
+            self.writer.run(self._database.clean)
+            check_erased(self.reader, about, key, entry.ready())
+        return Erased(len(found.tickets), len(found.numbers), tuple(names))
 
     def _first_since(self, about: Described, when: float) -> int:
         """Return the number of the first event that was committed at a time or later."""
@@ -639,14 +717,14 @@ class Store:
         Also of a model that another process writes. What is committed after the last line was
         asked for may be missing.
         """
-        about, start = self._begun(name)
-        found = (line for line, _, _ in lines(self.reader, about, start))
+        about, ticket = self._begun(name)
+        found = (line for line, _, _ in lines(self.reader, about, ticket))
         return LogLines(found, about.kind, about.spec, [era.spec for era in about.eras])
 
-    def _begun(self, name: str) -> tuple[Described, Any]:
-        """Return what is known of a model, and what it was before the first event of its log."""
+    def _begun(self, name: str) -> tuple[Described, int]:
+        """Return what is known of a model, and the first ticket of its log."""
         about, objects = self._with_objects(name)
-        return about, begun(self.reader, about, objects)
+        return about, first_ticket(self.reader, about, objects)
 
     def _with_objects(self, name: str) -> tuple[Described, Any]:
         """Return what is known of a model now, and what its log cannot hold."""
@@ -675,20 +753,20 @@ class Store:
         """
         from belated.store import parquet
 
-        about, start = self._begun(name)
+        about, ticket = self._begun(name)
         end = self.writer.run(lambda: self._database.end(about.number))
         with parquet.exporting(path) as beside:
-            count = parquet.export(self.reader, about, beside, start, end, note)
+            count = parquet.export(self.reader, about, beside, ticket, end, note)
             self._check_same(about)
         return count
 
     def _check_same(self, about: Described) -> None:
         """Refuse what was read of a log that was changed meanwhile."""
         now = self.writer.run(lambda: self._database.described(about.number))
-        if now is None or (now.spec, now.first, now.eras) != (about.spec, about.first, about.eras):
+        if now is None or _state(now) != _state(about):
             raise StoreError(
-                f"export: {about.name!r} was deleted, compacted or rebuilt meanwhile; nothing is "
-                "written"
+                f"export: {about.name!r} was deleted, compacted, rebuilt or erased from meanwhile; "
+                "nothing is written"
             )
 
     @staticmethod
@@ -761,6 +839,10 @@ def _check_start(about: Described, spec: Any, model: Any) -> None:
             if begun
             else "rebuild: the log is for a model that has seen nothing, and this one has"
         )
+
+
+def _state(about: Described) -> tuple[Any, ...]:
+    return about.spec, about.first, about.eras, about.erased
 
 
 def _stored(entry: Entry) -> Any:

@@ -30,6 +30,9 @@ from belated.store.events import Event, LoggedTime, encoded, span_in, time_in
 from belated.store.writer import Writer
 from belated.tables import report_html
 
+if TYPE_CHECKING:
+    from belated.store.erasure import Erased
+
 T = TypeVar("T")
 Call = tuple[str, dict[str, Any]]
 """A method and its arguments by name."""
@@ -454,6 +457,10 @@ class StoredModel:
         entry = self._entry
         report, length, model = self.read(lambda found: (found.report(), entry.length, found))
         return entry.store.shadows.add_to(report, entry.about, model, length)
+
+    def erase(self, key: str, *, rebuild: bool = False) -> Erased:
+        """Erase all that is stored of a key; see ``Store.erase``."""
+        return self._entry.store.erase(self.name, key, rebuild=rebuild)
 
     def save(self) -> None:
         """Write a snapshot to the store, so that the next start is quick."""

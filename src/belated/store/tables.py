@@ -6,8 +6,10 @@ by side, in order.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager
 from time import time
 from typing import Any
@@ -36,6 +38,16 @@ CREATE TABLE events (
 CREATE TABLE snapshots (number {key}, snapshot {blob} NOT NULL);
 CREATE TABLE notes (name TEXT PRIMARY KEY, written {real} NOT NULL, body {blob} NOT NULL);
 """
+VERSION = 4
+MIGRATIONS = {
+    4: """
+ALTER TABLE models ADD COLUMN erased BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE models ADD COLUMN tickets BIGINT;
+ALTER TABLE notes ADD COLUMN event BIGINT;
+ALTER TABLE notes ADD COLUMN size BIGINT;
+""",
+}
+"""What leads from the version before to a version; a new store runs ``TABLES`` and all of them."""
 ADD_ROW = "INSERT INTO events VALUES (?, ?, ?, ?)"
 _ADD_ERA = "INSERT INTO eras VALUES (?, ?)"
 _ADD_SNAPSHOT = (
@@ -43,17 +55,21 @@ _ADD_SNAPSHOT = (
     "ON CONFLICT (number) DO UPDATE SET snapshot = excluded.snapshot"
 )
 _ADD_MODEL = (
-    "INSERT INTO models (name, kind, spec, first, rule, length) VALUES (?, ?, ?, ?, ?, ?) "
+    "INSERT INTO models (name, kind, spec, first, rule, length, erased, tickets) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?) "
     "ON CONFLICT (name) DO NOTHING RETURNING number"
 )
 _MARK = "UPDATE models SET length = ? WHERE number = ? AND length < ?"
 _ADD_NOTE = (
-    "INSERT INTO notes VALUES (?, ?, ?) "
-    "ON CONFLICT (name) DO UPDATE SET written = excluded.written, body = excluded.body"
+    "INSERT INTO notes VALUES (?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET "
+    "written = excluded.written, body = excluded.body, event = excluded.event, size = excluded.size"
 )
-_ADD_FIRST = "INSERT INTO notes VALUES (?, ?, ?) ON CONFLICT (name) DO NOTHING"
+_ADD_FIRST = "INSERT INTO notes VALUES (?, ?, ?, ?, ?) ON CONFLICT (name) DO NOTHING"
+_CLEANING = "store:cleaning"
+"""The note that says that erased bytes may still be in the files of the database."""
 _BEGINS = "substr(name, 1, ?) = ?"
-_BETWEEN = "number BETWEEN ? AND ?"
+_RANGE = "BETWEEN ? AND ?"
+_BETWEEN = f"number {_RANGE}"
 _SHIFT = 40
 LARGEST = (1 << _SHIFT) - 1
 """The largest number of an event."""
@@ -101,6 +117,10 @@ class Tables(ABC):
         """Raise ``StoreUnavailable`` if the database cannot be written now; any thread may ask."""
 
     @abstractmethod
+    def _vacuum(self) -> None:
+        """Remove the bytes of deleted rows from the files of the database."""
+
+    @abstractmethod
     def close(self) -> None:
         """Let go of everything."""
 
@@ -133,7 +153,10 @@ class Tables(ABC):
 
         None: there is a model of that name, which another process has just made.
         """
-        values = about.name, about.kind, about.spec, about.first, int(about.has_rule), about.first
+        values = (
+            *(about.name, about.kind, about.spec, about.first, int(about.has_rule), about.first),
+            *(about.erased, about.tickets),
+        )
         with self._transaction() as execute:
             added = execute(_ADD_MODEL, values)
             if not added:
@@ -184,14 +207,55 @@ class Tables(ABC):
             for model, length in lengths.items():
                 execute(_MARK, (length, model, length))
 
-    def rebase(self, about: Described, saved: Saved) -> None:
-        """Let a log begin with a snapshot: what is older goes, and ``about`` is written anew."""
+    def rebase(self, about: Described, saved: Saved | None) -> None:
+        """Let a log begin with a snapshot: what is older goes, and ``about`` is written anew.
+
+        None: recovery begins with a later snapshot, which is there.
+        """
         begin = at(about.number, about.first)
         with self._transaction(is_long=True) as execute:
             _describe(execute, about)
-            _save(execute, about.number, saved)
+            if saved is not None:
+                _save(execute, about.number, saved)
             for table in ("events", "snapshots"):
                 execute(f"DELETE FROM {table} WHERE {_BETWEEN}", (at(about.number, 0), begin - 1))
+
+    def erase(
+        self, about: Described, saved: Saved, rows: Iterable[Row], notes: Iterable[str]
+    ) -> None:
+        """Write rows and ``about`` anew, with one snapshot in place of all, and empty notes.
+
+        ``clean`` has to follow.
+        """
+        with self._transaction(is_long=True) as execute:
+            for row in rows:
+                values = row.events, at(row.model, row.first)
+                execute("UPDATE events SET events = ? WHERE number = ?", values)
+            for name in notes:
+                execute("UPDATE notes SET body = ? WHERE name = ?", (b"", name))
+            _describe(execute, about)
+            execute(f"DELETE FROM snapshots WHERE {_BETWEEN}", _all(about.number))
+            _save(execute, about.number, saved)
+            execute(_MARK, (saved.length, about.number, saved.length))
+            execute(_ADD_NOTE, tuple(Note(_CLEANING, time(), b"")))
+
+    def clean(self) -> None:
+        """Remove the bytes of what was erased, also by a process that was killed meanwhile."""
+        if self.notes(_CLEANING):
+            self._vacuum()
+            self.forget(_CLEANING, math.inf)
+
+    def notes_with(self, model: int, events: AbstractSet[int]) -> list[str]:
+        """Return the names of the notes that were committed with one of these events."""
+        with self._reading() as execute:
+            found = execute(
+                f"SELECT name, event, size FROM notes WHERE event {_RANGE}", _all(model)
+            )
+        return [
+            name
+            for name, row, size in found
+            if not events.isdisjoint(range(row - at(model, 0), row - at(model, 0) + size))
+        ]
 
     def respecify(self, about: Described, saved: Saved) -> None:
         """Write ``about`` anew, with one snapshot in the place of all."""
@@ -221,10 +285,9 @@ class Tables(ABC):
         """Return the notes whose names begin so, the oldest first."""
         with self._reading() as execute:
             found = execute(
-                f"SELECT name, written, body FROM notes WHERE {_BEGINS} ORDER BY written, name",
-                (len(prefix), prefix),
+                f"SELECT * FROM notes WHERE {_BEGINS} ORDER BY written, name", (len(prefix), prefix)
             )
-        return [Note(name, written, bytes(body)) for name, written, body in found]
+        return [Note(name, written, bytes(body), *rest) for name, written, body, *rest in found]
 
     def numbers(self) -> dict[str, int]:
         """Return the names and numbers of all models."""
@@ -235,7 +298,8 @@ class Tables(ABC):
         """Return what is known of a model; None if there is none."""
         with self._reading() as execute:
             found = execute(
-                "SELECT number, name, kind, spec, first, rule, length FROM models WHERE number = ?",
+                "SELECT number, name, kind, spec, first, rule, length, erased, tickets FROM models "
+                "WHERE number = ?",
                 (model,),
             )
             eras = execute(
@@ -244,11 +308,12 @@ class Tables(ABC):
         if not found:
             return None
         past = tuple(Era(number - at(model, 0), spec) for number, spec in eras)
-        number, name, kind, spec, first, rule, length = found[0]
+        number, name, kind, spec, first, rule, length, erased, tickets = found[0]
         is_sound = isinstance(kind, str) and isinstance(name, str) and isinstance(spec, bytes)
-        if not (is_sound and _is_event(first) and _is_event(length)):
+        numbers = first, length, erased, tickets or 0
+        if not (is_sound and all(map(_is_event, numbers))):
             raise StoreDamaged(f"what is said of model {name!r} is damaged")
-        return Described(number, name, kind, spec, first, past, bool(rule), length)
+        return Described(number, name, kind, spec, first, past, bool(rule), length, erased, tickets)
 
     def end(self, model: int) -> int:
         """Return the number of the event after the last row of a log; 0 if it has no rows."""
@@ -310,9 +375,10 @@ def _all(model: int) -> tuple[int, int]:
 
 
 def _describe(execute: Execute, about: Described) -> None:
+    values = about.spec, about.first, int(about.has_rule), about.erased, about.tickets
     execute(
-        "UPDATE models SET spec = ?, first = ?, rule = ? WHERE number = ?",
-        (about.spec, about.first, int(about.has_rule), about.number),
+        "UPDATE models SET spec = ?, first = ?, rule = ?, erased = ?, tickets = ? WHERE number = ?",
+        (*values, about.number),
     )
     execute(f"DELETE FROM eras WHERE {_BETWEEN}", _all(about.number))
     _add_eras(execute, about.number, about)
@@ -328,15 +394,15 @@ def _save(execute: Execute, number: int, saved: Saved) -> None:
 
 
 def _thin(execute: Execute, model: int) -> None:
-    """Drop all snapshots of a model but the newest, and the one that its log begins with."""
-    ((first,),) = execute("SELECT first FROM models WHERE number = ?", (model,))
+    """Drop all snapshots of a model but the newest, and the one that recovery begins with."""
+    ((first, erased),) = execute("SELECT first, erased FROM models WHERE number = ?", (model,))
     kept = execute(
         f"SELECT number FROM snapshots WHERE {_BETWEEN} ORDER BY number DESC LIMIT {_KEPT}",
         _all(model),
     )
     execute(
         f"DELETE FROM snapshots WHERE {_BETWEEN} AND number < ? AND number <> ?",
-        (*_all(model), kept[-1][0], at(model, first)),
+        (*_all(model), kept[-1][0], at(model, max(first, erased))),
     )
 
 
