@@ -541,40 +541,11 @@ def test_what_was_begun_before_a_wrong_call_counts(path: Path) -> None:
 def test_calls_that_do_not_wait(path: Path) -> None:
     with bl.open(path) as store:
         model = store.model("m", linear())
-        done: list[BaseException | None] = []
-        told = threading.Event()
-
-        def after(error: BaseException | None) -> None:
-            done.append(error)
-            told.set()
-
         first = model.begin("predict", {"x": 1.0}, key="a")
         second = model.begin("observe", "a", 1.0)
-        second.then(after)
-        assert told.wait(5.0)
-        assert done == [None]
         assert (first.result().ticket, second.result()) == (0, True)
-        first.then(after)
-        assert done == [None, None]
         with pytest.raises(bl.errors.SpecError, match="no such method"):
             model.begin("prdict", {"x": 1.0})
-
-
-def test_callbacks_that_raise_or_use_the_store_stop_nobody(
-    path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    with bl.open(path) as store:
-        model = store.model("m", linear())
-        told = threading.Event()
-        pending = model.begin("predict", {"x": 1.0})
-        pending.then(lambda error: 1 // 0)  # type: ignore[arg-type]
-        pending.then(lambda error: model.save())
-        pending.then(lambda error: told.set())
-        assert told.wait(5.0)
-        pending.then(lambda error: 1 // 0)  # type: ignore[arg-type]
-        assert model.predict({"x": 1.0}).ticket == 1
-    assert sum("has raised" in record.message for record in caplog.records) == 3
-    assert "cannot use the store" in caplog.text
 
 
 def test_callers_in_an_event_loop_share_commits(path: Path) -> None:

@@ -24,7 +24,7 @@ from belated.models.moments import AWARE, NUMBERS, Moment, Time, as_text, read_t
 from belated.models.named import listed_keys, named
 from belated.models.online import is_column
 from belated.store.arguments import LoggedMethod, clocked, logged_methods, rows_of
-from belated.store.batch import COMMITTED, After, Batch, Notes
+from belated.store.batch import COMMITTED, Batch, Notes
 from belated.store.entry import Entry
 from belated.store.events import Event, LoggedTime, encoded, span_in, time_in
 from belated.store.writer import Writer
@@ -62,14 +62,6 @@ class Pending:
     def committed(self) -> asyncio.Future[None]:
         """Return a future of the running event loop: the commit, or ``NotCommitted``."""
         return self._writer.future(self.batch)
-
-    def then(self, after: After) -> None:
-        """Call ``after(None)`` when the calls are committed, ``after(error)`` when they are lost.
-
-        The writer thread calls it: it must return at once, and must not use the store. What it
-        raises is logged (logger ``belated``).
-        """
-        self._writer.then(self.batch, after)
 
 
 class History(NamedTuple):
