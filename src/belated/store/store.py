@@ -541,7 +541,7 @@ class Store:
             if to in self._known or not self._add(changed, rows, [saved]):
                 raise SpecError(f"rebuild: there is a model {to!r}; nothing has changed")
             return
-        self._database.respecify(changed, saved)
+        self._database.restate(changed, saved)
         about.spec, about.eras, about.has_rule, about.erased = blob, eras, changed.has_rule, 0
         entry = self._entries.get(to)
         if entry is not None:
@@ -619,7 +619,7 @@ class Store:
         return until - before
 
     def _rebase(self, about: Described, changed: Described, saved: Saved | None) -> None:
-        self._database.rebase(changed, saved)
+        self._database.restate(changed, saved)
         about.first, about.tickets = changed.first, changed.tickets
 
     def erase(self, name: str, key: Key, *, rebuild: bool = False) -> Erased:
@@ -663,7 +663,7 @@ class Store:
 
                 def erase() -> list[str]:
                     names = self._database.notes_with(about.number, found.numbers)
-                    self._database.erase(changed, saved, found.changed.values(), names)
+                    self._database.restate(changed, saved, (found.changed.values(), names))
                     about.spec, about.eras = changed.spec, changed.eras
                     about.erased, about.tickets = changed.erased, changed.tickets
                     return names
