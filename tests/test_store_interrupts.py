@@ -124,7 +124,7 @@ class Others:
 
 def check(store: Any, model: Any, answered: list[str], failed: list[str]) -> None:
     """Demand that the log has what was answered, once, and not what failed; and is the state."""
-    about = store._known["m"]
+    about = store._entries["m"].about
     events = [
         event
         for row in store._database.rows(about.number, 0)
@@ -143,7 +143,7 @@ def check_state(store: Any, model: Any) -> None:
     """Demand that the model in memory is the one that its whole log leads to."""
     blob = model.snapshot()
     store._database._open().execute("DELETE FROM snapshots")
-    assert recovered(store._database, store._known["m"], None).model.snapshot() == blob
+    assert recovered(store._database, store._entries["m"].about, None).model.snapshot() == blob
 
 
 @contextmanager

@@ -48,6 +48,20 @@ class Described:
         """How many events a model with other settings played."""
         return self.eras[-1].until if self.eras else 0
 
+    def eras_until(self, length: int) -> tuple[Era, ...]:
+        """Return the eras of a model whose settings change, or are played anew, after an event."""
+        return (*self.eras, Era(length, self.spec)) if length > self.replayed else self.eras
+
+    def take(self, now: Described) -> None:
+        """Take what has changed; number and name stay."""
+        self.spec, self.first, self.eras, self.has_rule = (
+            now.spec,
+            now.first,
+            now.eras,
+            now.has_rule,
+        )
+        self.length, self.erased, self.tickets = now.length, now.erased, now.tickets
+
 
 class Row(NamedTuple):
     """What one commit wrote of one model."""

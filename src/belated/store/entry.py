@@ -40,11 +40,12 @@ class Entry:
         self.newest: Batch | None = None
         """Where the newest event is."""
 
-    def give_rule(self, rule: Any) -> None:
-        """Use a rule of the user's own from now on; the caller has the lock."""
-        if rule is self.objects:
-            return
-        before, self.objects, self.is_stale = self.objects, rule, True
+    def open(self, spec: Any) -> None:
+        """Have the model ready, with what a spec has that a log cannot hold, if one is given."""
+        before = self.objects
+        is_new = self.model is None or self.about.has_rule
+        if spec is not None and is_new and spec._parts is not before:
+            self.objects, self.is_stale = spec._parts, True
         try:
             self.ready()
         except BaseException:  # such as a rule that does not say what the log has
