@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -335,34 +334,38 @@ class Store:
 
     def _write(self, added: list[Added]) -> int:
         """Put a batch on disk, and return how many events it has."""
-        now = time()
+        now, count = time(), 0
         snapshots: list[Saved] = []
         notes: dict[str, Note] = {}
         texts: dict[Entry, list[str]] = {}
-        sizes: Counter[Entry] = Counter()
+        ends: dict[Entry, int] = {}  # of the logs
         for entry, first, size, text, kept, snapshot in added:
-            row = None if entry is None else at(entry.about.number, first)
-            notes.update((name, Note(name, now, body, row, size or None)) for name, body in kept)
+            for name, body in kept:
+                row = None if entry is None else at(entry.about.number, first)
+                notes[name] = Note(name, now, body, row, size or None)
             if entry is None:
                 continue
             if snapshot is not None:
                 snapshots.append(Saved(entry.about.number, first, snapshot))
                 continue
-            if first != entry.committed + sizes[entry]:
+            end = ends.get(entry, entry.committed)
+            if first != end:
                 raise StoreError(
-                    f"{entry.about.name!r}: event {first} would follow event "
-                    f"{entry.committed + sizes[entry] - 1} of the log; it is not written"
+                    f"{entry.about.name!r}: event {first} would follow event {end - 1} of the log; "
+                    "it is not written"
                 )
             texts.setdefault(entry, []).append(text)
-            sizes[entry] += size
+            ends[entry] = end + size
         rows = [
-            new_row(entry.about.number, entry.committed, now, ",".join(some), sizes[entry])
-            for entry, some in texts.items()
+            new_row(entry.about.number, first, now, ",".join(texts[entry]), end - first)
+            for entry, end in ends.items()
+            for first in (entry.committed,)
         ]
         self._database.write(rows, snapshots, list(notes.values()))
-        for entry, size in sizes.items():
-            entry.committed += size
-        return sizes.total()
+        for entry, end in ends.items():
+            count += end - entry.committed
+            entry.committed = end
+        return count
 
     def _lost(self) -> None:
         """Have all models recovered, where others may write them meanwhile."""
@@ -493,8 +496,12 @@ class Store:
     def _put(self, entry: Entry, spec: Any, blob: bytes, saved: Saved, to: str) -> None:
         """Store a model that was built from the log of another, with that log."""
         about = entry.about
-        changed = Described(
-            about.number, to, about.kind, blob, 0, about.eras_until(saved.length), has_rule(spec)
+        changed = replace(about, name=to, spec=blob, eras=about.eras_until(saved.length))
+        changed.first, changed.has_rule, changed.erased, changed.tickets = (
+            0,
+            has_rule(spec),
+            0,
+            None,
         )
         if to != about.name:
             rows = self._database.rows(about.number, 0)  # some at a time, as they are written
