@@ -497,12 +497,7 @@ class Store:
         """Store a model that was built from the log of another, with that log."""
         about = entry.about
         changed = replace(about, name=to, spec=blob, eras=about.eras_until(saved.length))
-        changed.first, changed.has_rule, changed.erased, changed.tickets = (
-            0,
-            has_rule(spec),
-            0,
-            None,
-        )
+        changed.has_rule, changed.erased, changed.tickets = has_rule(spec), 0, None
         if to != about.name:
             rows = self._database.rows(about.number, 0)  # some at a time, as they are written
             if to in self._entries or not self._add(changed, rows, [saved]):
