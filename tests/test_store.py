@@ -34,7 +34,8 @@ from belated.logs import dates
 from belated.logs.kinds import Kind, Kinds
 from belated.store import Store, parquet, stored
 from belated.store.events import PREDICT, encoded
-from belated.store.recovery import Rebuilt, recovered
+from belated.store.rebuild import Rebuilt
+from belated.store.recovery import recovered
 from conftest import Python
 
 

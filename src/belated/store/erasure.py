@@ -31,7 +31,7 @@ from belated.store.events import (
     ticket_of,
 )
 from belated.store.kinds import KINDS
-from belated.store.recovery import chunks, opened
+from belated.store.lines import chunks, opened
 
 
 class Erased(NamedTuple):

@@ -1,21 +1,31 @@
-"""The log as people look at it: one line per prediction, answer, and whatever else was done."""
+"""The log of a model: rows, read some at a time, and lines for people to look at."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from itertools import count
-from typing import Any, NamedTuple
+from itertools import count, islice
+from typing import Any, NamedTuple, TypeVar
 
+from belated.errors import BelatedError, StoreDamaged
 from belated.keys import Key
 from belated.models.knobs.settings import Settings as KnobsSettings
 from belated.models.linear.settings import Settings as LinearSettings
 from belated.store import events as of
 from belated.store.arguments import clocked
-from belated.store.database import Described, Readable, Row
+from belated.store.database import Described, Readable, Row, Saved
 from belated.store.events import Event
 from belated.store.kinds import KINDS
-from belated.store.recovery import chunks, opened
+from belated.store.tables import Tables
+from belated.store.writer import Writer
+
+T = TypeVar("T")
+
+_ROWS = 10_000  # that are read while nothing is committed
+_CHUNK = 20_000  # events that are decoded at once
+# What a model says of an event, also a hostile one. All else comes from elsewhere, such as a time
+# limit or a want of memory, and says nothing of the log.
+REFUSALS = BelatedError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError
 
 Told = LinearSettings | KnobsSettings
 """What a model was told."""
@@ -82,6 +92,60 @@ class LogLines(Iterator[Logged]):
             return None
         told: Told = clocked(KINDS[self.kind].restored(spec)).settings
         return told
+
+
+# --- Rows -----------------------------------------------------------------------------------------
+
+
+class Reader:
+    """Reads a database some rows at a time, on the writer thread."""
+
+    def __init__(self, database: Tables, writer: Writer) -> None:
+        self._database, self._writer = database, writer
+
+    def rows(self, model: int, first: int) -> Iterator[Row]:
+        """Return the rows of a model that hold events from ``first`` on."""
+        return self._some(self._database.rows(model, first), _ROWS)
+
+    def snapshots(self, model: int) -> Iterator[Saved]:
+        """Return the snapshots of a model, the newest first."""
+        return self._some(self._database.snapshots(model), 1)
+
+    def _some(self, found: Iterator[T], most: int) -> Iterator[T]:
+        while some := self._writer.run(lambda: list(islice(found, most))):
+            yield from some
+
+
+def chunks(database: Readable, about: Described, first: int) -> Iterator[list[Row]]:
+    """Return rows of the log with events from ``first`` on, none missing, some at a time."""
+    expected, count, some = first, 0, []
+    for row in database.rows(about.number, first):
+        if row.first > expected or (row.first < expected and expected > first):
+            raise StoreDamaged(
+                f"{about.name!r}: the log goes from event {expected} to event {row.first}: "
+                "something was taken out of it"
+            )
+        some.append(row)
+        expected = row.first + row.size
+        count += row.size
+        if count >= _CHUNK:
+            yield some
+            count, some = 0, []
+    if some:
+        yield some
+
+
+def opened(about: Described, row: Row) -> bytes:
+    """Return the text of a row of the log, or say which one is damaged."""
+    try:
+        return of.opened_row(row)
+    except StoreDamaged as error:
+        raise StoreDamaged(
+            f"{about.name!r}: events {row.first} to {row.first + row.size - 1}: {error}"
+        ) from None
+
+
+# --- Lines ----------------------------------------------------------------------------------------
 
 
 def lines(database: Readable, about: Described, ticket: int) -> Iterator[tuple[Logged, Row, Event]]:

@@ -18,7 +18,7 @@ from belated.store.arguments import clocked
 from belated.store.database import Described, Readable
 from belated.store.erasure import KeyEvents
 from belated.store.kinds import KINDS, kind_of
-from belated.store.recovery import Rebuilt
+from belated.store.rebuild import Rebuilt
 
 if TYPE_CHECKING:
     from belated.store.store import Store

@@ -45,8 +45,9 @@ from belated.store.kinds import (
     has_rule,
     kind_of,
 )
-from belated.store.lines import LogLines, lines
-from belated.store.recovery import Reader, Rebuilt, first_ticket, opened, recovered
+from belated.store.lines import LogLines, Reader, lines, opened
+from belated.store.rebuild import Rebuilt
+from belated.store.recovery import first_ticket, recovered
 from belated.store.settings import with_settings
 from belated.store.shadow import Shadows
 from belated.store.tables import Tables, at
