@@ -788,7 +788,7 @@ def test_a_rebuilt_model_is_what_would_have_been(path: Path) -> None:
 
 
 def test_a_model_goes_on_while_it_is_rebuilt(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("belated.store.recovery._ROWS", 1)
+    monkeypatch.setattr("belated.store.lines._ROWS", 1)
     see, seen = Rebuilt._see, threading.Semaphore(0)
 
     def slowly(self: Rebuilt, event: Any) -> None:
