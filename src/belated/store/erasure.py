@@ -23,7 +23,6 @@ from belated.store.events import (
     ANSWERING,
     ERASED,
     PREDICT,
-    decoded,
     encoded,
     erased,
     key_of,
@@ -31,7 +30,7 @@ from belated.store.events import (
     ticket_of,
 )
 from belated.store.kinds import KINDS
-from belated.store.lines import chunks, opened
+from belated.store.lines import decoded_rows
 
 
 class Erased(NamedTuple):
@@ -61,8 +60,7 @@ class KeyEvents:
         self.changed: dict[int, Row] = {}
         """The rows that have some of them, without them, by their first events."""
         numbers = count(ticket)
-        for row in (row for some in chunks(database, about, about.first) for row in some):
-            events = decoded([opened(about, row)])
+        for row, events in decoded_rows(database, about, about.first):
             found = [p for p, event in enumerate(events) if self._is_of_key(event, numbers)]
             if found:
                 for place in found:
@@ -112,8 +110,8 @@ class KeyEvents:
 
 def check_erased(database: Readable, about: Described, key: Key, model: Any) -> None:
     """Raise ``StoreDamaged`` if a log or a model still knows a key."""
-    for row in (row for some in chunks(database, about, about.first) for row in some):
-        if any(key_of(event) == key for event in decoded([opened(about, row)])):
+    for row, events in decoded_rows(database, about, about.first):
+        if any(key_of(event) == key for event in events):
             raise StoreDamaged(f"erase: event {row.first} or a later one still has the key")
     if key in dict(model._keys.items()):
         raise StoreDamaged("erase: the model still has a ticket of the key")

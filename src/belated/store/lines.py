@@ -145,6 +145,15 @@ def opened(about: Described, row: Row) -> bytes:
         ) from None
 
 
+def decoded_rows(
+    database: Readable, about: Described, first: int
+) -> Iterator[tuple[Row, list[Event]]]:
+    """Return the rows of the log with events from ``first`` on, each with all of its events."""
+    for some in chunks(database, about, first):
+        for row in some:
+            yield row, of.decoded([opened(about, row)])
+
+
 # --- Lines ----------------------------------------------------------------------------------------
 
 
@@ -154,13 +163,12 @@ def lines(database: Readable, about: Described, ticket: int) -> Iterator[tuple[L
     Each line comes with its row of the log and its event.
     """
     tickets = count(ticket)
-    for some in chunks(database, about, about.first):
-        for row in some:
-            for place, event in enumerate(of.decoded([opened(about, row)])):
-                line = line_of(event)
-                if event[0] == of.PREDICT:
-                    line = line._replace(ticket=next(tickets))
-                yield line._replace(number=row.first + place, written=row.written), row, event
+    for row, events in decoded_rows(database, about, about.first):
+        for number, event in enumerate(events, row.first):
+            line = line_of(event)
+            if event[0] == of.PREDICT:
+                line = line._replace(ticket=next(tickets))
+            yield line._replace(number=number, written=row.written), row, event
 
 
 def line_of(event: Event) -> Logged:

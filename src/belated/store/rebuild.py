@@ -31,13 +31,12 @@ from belated.store.events import (
     Event,
     LoggedTime,
     at_of,
-    decoded,
     is_erased,
     key_of,
     ticket_of,
 )
 from belated.store.kinds import KINDS, answerable, needs_times
-from belated.store.lines import REFUSALS, chunks, opened
+from belated.store.lines import REFUSALS, decoded_rows
 
 
 class Rebuilt:
@@ -77,14 +76,12 @@ class Rebuilt:
 
     def go_on(self, database: Readable, until: int | None = None) -> None:
         """See what has come since, up to an event."""
-        for some in chunks(database, self._about, self.length):
-            for row in some:
-                self._written = row.written
-                events = decoded([opened(self._about, row)])[self.length - row.first :]
-                for event in events:
-                    if self.length == until:
-                        return
-                    self._see(event)
+        for row, events in decoded_rows(database, self._about, self.length):
+            self._written = row.written
+            for event in events[self.length - row.first :]:
+                if self.length == until:
+                    return
+                self._see(event)
 
     def finish(self) -> None:
         """Give the keys to the tickets that can still be answered."""

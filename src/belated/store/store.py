@@ -34,7 +34,7 @@ from belated.store.batch import Added
 from belated.store.database import Described, Note, Row, Saved
 from belated.store.entry import Entry, check_rule
 from belated.store.erasure import Erased, KeyEvents, check_erased
-from belated.store.events import PREDICT, Event, decoded, new_row
+from belated.store.events import PREDICT, Event, new_row
 from belated.store.kinds import (
     KINDS,
     StoredChooser,
@@ -45,7 +45,7 @@ from belated.store.kinds import (
     has_rule,
     kind_of,
 )
-from belated.store.lines import LogLines, Reader, lines, opened
+from belated.store.lines import LogLines, Reader, decoded_rows, lines
 from belated.store.rebuild import Rebuilt
 from belated.store.recovery import first_ticket, recovered
 from belated.store.settings import with_settings
@@ -686,10 +686,10 @@ class Store:
 
     def events(self, about: Described, first: int, end: int) -> Iterator[tuple[Event, float]]:
         """Return the events from ``first`` to before ``end``, and when each was written."""
-        for row in self.reader.rows(about.number, first):
+        for row, events in decoded_rows(self.reader, about, first):
             if row.first >= end:
                 return
-            for place, event in enumerate(decoded([opened(about, row)]), row.first):
+            for place, event in enumerate(events, row.first):
                 if first <= place < end:
                     yield event, row.written
 
