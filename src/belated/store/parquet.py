@@ -48,8 +48,7 @@ _COLUMNS = {
     "features": "string",
     "event": "string",
 }
-ENDINGS = ("", ".parquet", ".pq")
-"""How the name of an exported log may end."""
+_ENDINGS = ("", ".parquet", ".pq")
 
 
 def _arrow(where: str) -> tuple[Any, Any]:
@@ -64,8 +63,13 @@ def _arrow(where: str) -> tuple[Any, Any]:
 @contextmanager
 def exporting(path: StrPath) -> Iterator[Path]:
     """Return where to write, which becomes a file of this name when all is written."""
-    _check_ending(path)
     target = Path(path)
+    if target.suffix.lower() not in _ENDINGS:  # which promise something else
+        raise StoreError(
+            f"export: the log is written as Parquet, and {target.name} ends in {target.suffix}; "
+            f"give a name such as {target.with_suffix('.parquet').name}; polars and pandas turn "
+            "that into CSV"
+        )
     beside = target.with_name(f".{target.name}.part")
     try:
         yield beside
@@ -104,24 +108,9 @@ def _cells(line: Logged, row: Row, event: Event) -> dict[str, Any]:
     return {**shown._asdict(), "commit": row.first, "event": encoded(event)}
 
 
-def _check_ending(path: StrPath) -> None:
-    """Refuse names that promise something else than what is written."""
-    target = Path(path)
-    if target.suffix.lower() not in ENDINGS:
-        raise StoreError(
-            f"export: the log is written as Parquet, and {target.name} ends in {target.suffix}; "
-            f"give a name such as {target.with_suffix('.parquet').name}; polars and pandas turn "
-            "that into CSV"
-        )
-
-
 def _described(database: Source, about: Described, ticket: int) -> bytes:
     """Return what a log needs beside its events."""
-    base = None
-    if about.base > 0:
-        base = next(
-            opened_snapshot(s) for s in database.snapshots(about.number) if s.length == about.base
-        )
+    sealed = (each for each in database.snapshots(about.number) if each.length == about.base)
     return json.dumps(
         {
             "version": _VERSION,
@@ -131,7 +120,7 @@ def _described(database: Source, about: Described, ticket: int) -> bytes:
             "erased": about.erased,
             "ticket": ticket,
             "rule": about.has_rule,
-            "base": None if base is None else _text(base),
+            "base": _text(opened_snapshot(next(sealed))) if about.base > 0 else None,
             "eras": [[era.until, _text(era.spec)] for era in about.eras],
         }
     ).encode()
@@ -148,11 +137,8 @@ def exported(path: StrPath) -> LogLines | None:
         return None
     _, parquet = _arrow("reading a log")
     try:
-        metadata = parquet.read_schema(path).metadata or {}
-        about = json.loads(metadata[_ABOUT]) if _ABOUT in metadata else None
-    except (OSError, ValueError):
-        return None
-    if about is None:
+        about = json.loads((parquet.read_schema(path).metadata or {})[_ABOUT])
+    except (KeyError, OSError, ValueError):
         return None
     with _reading(path):
         kind, spec = about["kind"], _blob(about["spec"])
@@ -189,25 +175,37 @@ def note_in(path: StrPath) -> bytes:
         return bytes((parquet.read_schema(path).metadata or {}).get(_NOTE, b""))
 
 
-def loaded(path: StrPath, name: str) -> tuple[Described, list[Row], list[Saved]]:
-    """Return what a file says of a model and its log, or say what is wrong with it."""
-    _, parquet = _arrow("store.load")
-    with _reading(path):
-        table = parquet.read_table(path, columns=["number", "commit", "written", "event"])
-        about = json.loads(table.schema.metadata[_ABOUT])
-        if about["version"] not in _READABLE or about["kind"] not in KINDS:
-            raise ValueError("another version, or another kind of model")
-        found = list(zip(*(column.to_pylist() for column in table.columns), strict=True))
-        first = _whole(about["first"], 0, LARGEST - len(found))
-        erased = _whole(about.get("erased", 0), 0, first + len(found))
-        ticket = _whole(about["ticket"], 0, LARGEST) if erased else None
-        if (about["base"] is None) != (max(first, erased) == 0):
-            raise ValueError("a log that begins later needs a snapshot to begin with")
-        spec, eras = _blob(about["spec"]), _eras(about["eras"], first + len(found))
-        described = Described(0, name, about["kind"], spec, first, eras, bool(about["rule"]))
-        described.erased, described.tickets = erased, ticket
-        base = [] if about["base"] is None else [Saved(0, described.base, _blob(about["base"]))]
-        return described, list(_rows(found, first)), base
+class Loaded:
+    """The log of a file as a database has it, to see where it leads before it is stored."""
+
+    def __init__(self, path: StrPath, name: str) -> None:
+        _, parquet = _arrow("store.load")
+        with _reading(path):
+            table = parquet.read_table(path, columns=["number", "commit", "written", "event"])
+            about = json.loads(table.schema.metadata[_ABOUT])
+            if about["version"] not in _READABLE or about["kind"] not in KINDS:
+                raise ValueError("another version, or another kind of model")
+            found = list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+            first = _whole(about["first"], 0, LARGEST - len(found))
+            end = first + len(found)
+            erased = _whole(about.get("erased", 0), 0, end)
+            if (about["base"] is None) != (max(first, erased) == 0):
+                raise ValueError("a log that begins later needs a snapshot to begin with")
+            spec, eras = _blob(about["spec"]), _eras(about["eras"], end)
+            self.about = Described(0, name, about["kind"], spec, first, eras, bool(about["rule"]))
+            if erased:
+                self.about.tickets = _whole(about["ticket"], 0, LARGEST)
+                self.about.erased = erased
+            self.log = list(_rows(found, first))
+            self.base = [Saved(0, self.about.base, _blob(about["base"]))] if about["base"] else []
+
+    def rows(self, model: int, first: int) -> Iterator[Row]:
+        """Return the rows that hold events from ``first`` on."""
+        return (row for row in self.log if row.first + row.size > first)
+
+    def snapshots(self, model: int) -> Iterator[Saved]:
+        """Return the snapshot that the log begins with, if there is one."""
+        return (saved._replace(blob=sealed_snapshot(0, saved)) for saved in self.base)
 
 
 def _rows(found: list[tuple[int, int, float, str]], first: int) -> Iterator[Row]:
@@ -247,21 +245,6 @@ def _whole(number: Any, low: int, high: int) -> int:
     if type(number) is not int or not low <= number <= high:
         raise ValueError(f"{number!r} is no whole number from {low} to {high}")
     return number
-
-
-class Loaded:
-    """The log of a file as a database has it, to see where it leads before it is stored."""
-
-    def __init__(self, rows: list[Row], base: list[Saved]) -> None:
-        self._rows, self._base = rows, base
-
-    def rows(self, model: int, first: int) -> Iterator[Row]:
-        """Return the rows that hold events from ``first`` on."""
-        return (row for row in self._rows if row.first + row.size > first)
-
-    def snapshots(self, model: int) -> Iterator[Saved]:
-        """Return the snapshot that the log begins with, if there is one."""
-        return (saved._replace(blob=sealed_snapshot(0, saved)) for saved in self._base)
 
 
 def _text(blob: bytes) -> str:

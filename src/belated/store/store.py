@@ -733,16 +733,17 @@ class Store:
 
         self.check_open()
         self._check_new(name)
-        about, rows, snapshots = parquet.loaded(path, name)
+        loaded = parquet.Loaded(path, name)
+        about = loaded.about
         if spec is not None:
             self._compare(about, spec)
         objects = None if spec is None else spec._parts
         check_rule(about, objects)
-        found = recovered(parquet.Loaded(rows, snapshots), about, objects)
+        found = recovered(loaded, about, objects)
 
         def add() -> Entry:
             self._check_new(name)
-            if not self._add(about, rows, snapshots):
+            if not self._add(about, loaded.log, loaded.base):
                 raise SpecError(f"load: there is a model {name!r}; nothing has changed")
             self._own(about)
             entry = self._entries[name]
