@@ -20,7 +20,7 @@ from belated.logs import Kinds, Log
 from belated.models.clock import AFTER_DATES, SINCE_1970
 from belated.models.linear.settings import Settings
 from belated.store import events as of
-from belated.store.arguments import cells_in
+from belated.store.events import cells_in
 from belated.store.lines import Logged, LogLines, Told
 from belated.store.parquet import exported
 

@@ -10,7 +10,7 @@ from belated.models.intervals import Intervals
 from belated.models.knobs import Knobs
 from belated.models.learner.learner import Learner
 from belated.models.linear.model import LinearModel
-from belated.store.arguments import LoggedMethod, clocked
+from belated.store.events import LoggedMethod, clocked
 from belated.store.stored import StoredModel, stored_class
 
 if TYPE_CHECKING:  # stored models have the methods of their models

@@ -12,9 +12,8 @@ from belated.keys import Key
 from belated.models.knobs.settings import Settings as KnobsSettings
 from belated.models.linear.settings import Settings as LinearSettings
 from belated.store import events as of
-from belated.store.arguments import clocked
 from belated.store.database import Described, Readable, Row, Saved
-from belated.store.events import Event
+from belated.store.events import Event, clocked
 from belated.store.kinds import KINDS
 from belated.store.tables import Tables
 from belated.store.writer import Writer

@@ -18,7 +18,6 @@ from belated.keys import Key
 from belated.models.chooser import Chooser
 from belated.models.knobs import Knobs
 from belated.models.learner.learner import Learner
-from belated.store.arguments import LoggedMethod, clocked
 from belated.store.database import Described, Era, Readable
 from belated.store.events import (
     ANSWERING,
@@ -29,8 +28,10 @@ from belated.store.events import (
     PREDICT,
     TICK,
     Event,
+    LoggedMethod,
     LoggedTime,
     at_of,
+    clocked,
     is_erased,
     key_of,
     ticket_of,

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from belated.errors import BelatedError, SpecError
 from belated.logger import LOG
 from belated.models.clock import AFTER_DATES
-from belated.store.arguments import clocked
 from belated.store.database import Described, Readable
 from belated.store.erasure import KeyEvents
+from belated.store.events import clocked
 from belated.store.kinds import KINDS, kind_of
 from belated.store.rebuild import Rebuilt
 

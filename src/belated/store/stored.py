@@ -23,10 +23,19 @@ from belated.models.methods import METHODS
 from belated.models.moments import AWARE, NUMBERS, Moment, Time, as_text, read_time
 from belated.models.named import listed_keys, named
 from belated.models.online import is_column
-from belated.store.arguments import LoggedMethod, clocked, logged_methods, rows_of
 from belated.store.batch import COMMITTED, Batch
 from belated.store.entry import Entry
-from belated.store.events import Event, LoggedTime, encoded, span_in, time_in
+from belated.store.events import (
+    Event,
+    LoggedMethod,
+    LoggedTime,
+    clocked,
+    encoded,
+    logged_methods,
+    rows_of,
+    span_in,
+    time_in,
+)
 from belated.store.writer import Writer
 from belated.tables import report_html
 
