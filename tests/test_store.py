@@ -238,6 +238,7 @@ def test_not_a_store(path: Path, tmp_path: Path) -> None:
         bl.open(other)
     with pytest.raises(StoreError, match="No such file"):
         bl.open(tmp_path / "nowhere" / "shop.db")
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["other.db", "shop.db"]  # no locks
     with pytest.raises(StoreError, match="is a folder"):
         bl.open(tmp_path)
     missing = pytest.raises(StoreError, match=r"load: there is no file .*none\.parquet")

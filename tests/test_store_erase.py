@@ -251,11 +251,3 @@ def test_a_reader_in_the_way_is_named_and_erasing_again_ends_it(tmp_path: Path) 
                 store.erase("m", "click-erased")
         assert store.erase("m", "click-erased") == (0, 0, ())
         assert not left_in(tmp_path)
-
-
-def test_a_file_that_is_no_store_gets_no_lock_beside_it(tmp_path: Path) -> None:
-    text = tmp_path / "rows.csv"
-    text.write_text("a,b\n" * 100)
-    with pytest.raises(StoreError):
-        bl.open(text)
-    assert [each.name for each in tmp_path.iterdir()] == ["rows.csv"]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from belated.errors import NotCommitted, StoreUnavailable
 
 if TYPE_CHECKING:
-    from belated.store.entry import Entry
+    from belated.store.recovery import Entry
 
 Notes = Iterable[tuple[str, bytes]]
 Added = tuple["Entry | None", int, int, str, Notes, bytes | None]

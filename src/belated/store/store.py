@@ -32,7 +32,6 @@ from belated.models.linear.model import LinearModel
 from belated.models.moments import Time, time_of
 from belated.store.batch import Added
 from belated.store.database import Described, Note, Row, Saved
-from belated.store.entry import Entry, check_rule
 from belated.store.erasure import Erased, KeyEvents, check_erased
 from belated.store.events import PREDICT, Event, new_row
 from belated.store.kinds import (
@@ -47,7 +46,7 @@ from belated.store.kinds import (
 )
 from belated.store.lines import LogLines, Reader, decoded_rows, lines
 from belated.store.rebuild import Rebuilt
-from belated.store.recovery import first_ticket, recovered
+from belated.store.recovery import Entry, check_rule, first_ticket, recovered
 from belated.store.settings import with_settings
 from belated.store.shadow import Shadows
 from belated.store.tables import Tables, at

@@ -24,7 +24,6 @@ from belated.models.moments import AWARE, NUMBERS, Moment, Time, as_text, read_t
 from belated.models.named import listed_keys, named
 from belated.models.online import is_column
 from belated.store.batch import COMMITTED, Batch
-from belated.store.entry import Entry
 from belated.store.events import (
     Event,
     LoggedMethod,
@@ -41,6 +40,7 @@ from belated.tables import report_html
 
 if TYPE_CHECKING:
     from belated.store.erasure import Erased
+    from belated.store.recovery import Entry
 
 T = TypeVar("T")
 Call = tuple[str, dict[str, Any]]

@@ -27,7 +27,7 @@ from belated.errors import NotCommitted, StoreClosed, StoreError
 from belated.store.batch import Added, Batch, Notes, Task, closed_gate, lost
 
 if TYPE_CHECKING:
-    from belated.store.entry import Entry
+    from belated.store.recovery import Entry
 
 T = TypeVar("T")
 
