@@ -615,6 +615,7 @@ class Store:
             names: list[str] = []
             if found.tickets:
                 losses = self._hold(about)
+                entry.is_stale = True  # from now on, also if this is interrupted
                 changed = found.without(about, objects)
                 if rebuild:
                     rebuilt = Rebuilt(changed, KINDS[about.kind].restored(changed.spec, objects))
@@ -624,7 +625,6 @@ class Store:
                     changed.eras = changed.eras_until(entry.length)
                 else:
                     changed.erased, changed.tickets = entry.length, ticket
-                    entry.is_stale = True  # until the snapshot is restored
                     found.cancel(model)
                 saved = self._saved(about, model, entry.length, objects)
                 self.shadows.erase(about, found, rebuild)
@@ -633,7 +633,6 @@ class Store:
                 )
                 rows = found.changed.values()
                 self._run_held(losses, lambda: self._restate(about, changed, saved, (rows, names)))
-                entry.is_stale = True
             self.writer.run(self._database.clean)
             check_erased(self.reader, about, key, entry.ready())
         return Erased(len(found.tickets), len(found.numbers), tuple(names))

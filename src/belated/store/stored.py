@@ -142,9 +142,12 @@ class StoredModel:
                 if happened:
                     notes = () if note is None else (note(answers),)
                     batch = self._writer.add(entry, encoded(*happened), len(happened), notes)
-            except BaseException as error:
-                if not (is_single and isinstance(error, BelatedError)):  # which changes nothing
+            except BelatedError:  # a call of a function here could be interrupted before the mark
+                if not is_single:
                     entry.is_stale = True
+                raise
+            except BaseException:
+                entry.is_stale = True
                 raise
             if entry.length - entry.saved >= entry.store.snapshot_every:
                 self._save(model)
