@@ -33,9 +33,9 @@ from belated.errors import (
 from belated.logs import dates
 from belated.logs.kinds import Kind, Kinds
 from belated.store import Store, parquet, stored
-from belated.store.events import PREDICT, encoded
+from belated.store.events import PREDICT, encode_events
 from belated.store.rebuild import Rebuilt
-from belated.store.recovery import recovered
+from belated.store.recovery import recover_model
 from conftest import Python
 
 
@@ -66,7 +66,7 @@ def disk(store: Store) -> Any:
 def from_log(store: Any, name: str) -> Any:
     """Return the model that log and snapshots lead to."""
     entry = store._entries[name]
-    return recovered(store._database, entry.about, entry.objects)
+    return recover_model(store._database, entry.about, entry.objects)
 
 
 # --- Every kind, at every event -------------------------------------------------------------------
@@ -936,7 +936,7 @@ def test_what_another_process_showed_is_in_the_log_and_changes_nothing(path: Pat
         entry = store._entries["m"]
         shown = [PREDICT, {"x": 2.0}, "b", *[None] * 6, 0.25, 1]
         with entry.lock:
-            store.writer.wait(store.writer.add(entry, encoded(shown), 1))
+            store.writer.wait(store.writer.add(entry, encode_events(shown), 1))
         twin.predict({"x": 2.0}, key="b")
         store.release("m")
         assert model.snapshot() == twin.snapshot()

@@ -16,7 +16,7 @@ import pytest
 import belated as bl
 from belated.cli import main
 from belated.errors import StoreError, StoreUnavailable
-from belated.store.recovery import recovered
+from belated.store.recovery import recover_model
 
 SPEC = bl.Problem(bl.Ball(2), lipschitz=1.0).learner(base="pftrl")
 NUMBER = 731.0625  # a feature of the key alone
@@ -232,7 +232,8 @@ def test_killed_while_it_erases(tmp_path: Path) -> None:
             assert len(lines) == len(before)
             found = store.model("m").erase("click-erased")
             assert (found.tickets == 0) == bool(erased)
-            assert recovered(store.reader, store._entries["m"].about, None).length == len(before)
+            about = store._entries["m"].about
+            assert recover_model(store.reader, about, None).length == len(before)
             data = copy.read_bytes() + Path(f"{copy}-wal").read_bytes()
             assert not [secret for secret in SECRETS if secret in data]
     assert True in outcomes

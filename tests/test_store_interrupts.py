@@ -20,8 +20,8 @@ import belated as bl
 from belated.errors import NotCommitted, StoreDamaged, StoreError, UnknownTicket
 from belated.store import store as of_store
 from belated.store import writer as of_writer
-from belated.store.events import OBSERVE, PREDICT, decoded, key_of, opened_row
-from belated.store.recovery import recovered
+from belated.store.events import OBSERVE, PREDICT, decode_events, key_of, unseal_row
+from belated.store.recovery import recover_model
 from conftest import everything
 from interrupts import Interrupts, without_collector
 
@@ -128,7 +128,7 @@ def check(store: Any, model: Any, answered: list[str], failed: list[str]) -> Non
     events = [
         event
         for row in store._database.rows(about.number, 0)
-        for event in decoded([opened_row(row)])
+        for event in decode_events([unseal_row(row)])
     ]
     keys = [f"p {key_of(event)}" for event in events if event[0] == PREDICT]
     keys += [f"o {key_of(event)}" for event in events if event[0] == OBSERVE]
@@ -143,7 +143,7 @@ def check_state(store: Any, model: Any) -> None:
     """Demand that the model in memory is the one that its whole log leads to."""
     blob = model.snapshot()
     store._database._open().execute("DELETE FROM snapshots")
-    assert recovered(store._database, store._entries["m"].about, None).model.snapshot() == blob
+    assert recover_model(store._database, store._entries["m"].about, None).model.snapshot() == blob
 
 
 @contextmanager

@@ -26,7 +26,7 @@ from belated.errors import (
     StoreInUse,
     StoreUnavailable,
 )
-from belated.store.recovery import recovered
+from belated.store.recovery import recover_model
 from postgres_server import Server, running
 from tcp_proxy import Proxy
 
@@ -85,7 +85,7 @@ def test_every_kind_is_there_again(url: str, tmp_path: Path) -> None:
             entry = store._entries[kind]
             database: Any = store._database
             database._open().execute("DELETE FROM snapshots")
-            assert recovered(database, entry.about, None).model.snapshot() == states[kind]
+            assert recover_model(database, entry.about, None).model.snapshot() == states[kind]
         assert store.rebuild("linear", linear(bits=8), to="linear").rounds == 8
         store.rebuild("linear", linear(bits=8), to="wide")
         assert store.compact("linear") == 12
@@ -340,7 +340,7 @@ def test_connections_that_drop(server: Server, url: str) -> None:
             assert models[int(key[0]) % 2].ticket(key) >= 0
         for name, model in zip(("one", "two"), models, strict=True):
             entry = store._entries[name]
-            assert recovered(store._database, entry.about, None).model.snapshot() == (
+            assert recover_model(store._database, entry.about, None).model.snapshot() == (
                 model.snapshot()
             )
 

@@ -62,7 +62,7 @@ class Batch:
         if self.error is None:
             future.set_result(None)
         else:
-            future.set_exception(lost(self.error))
+            future.set_exception(not_committed(self.error))
 
 
 COMMITTED = Batch()
@@ -70,7 +70,7 @@ COMMITTED = Batch()
 COMMITTED.is_done = True
 
 
-def lost(error: BaseException) -> NotCommitted:
+def not_committed(error: BaseException) -> NotCommitted:
     """Return what is raised for an event that was lost."""
     if isinstance(error, StoreUnavailable) and error.is_unknown:
         return NotCommitted(
@@ -86,7 +86,7 @@ class Task:
 
     def __init__(self, function: Callable[[], Any], is_last: bool = False) -> None:
         self.function, self.is_last = function, is_last
-        self.gate = closed_gate()
+        self.gate = make_gate()
         self.result: Any = None
         self.error: BaseException | None = None
 
@@ -99,7 +99,7 @@ class Task:
         self.gate.release()
 
 
-def closed_gate() -> threading.Lock:
+def make_gate() -> threading.Lock:
     """Return a lock that is held, so that a thread can wait for its release."""
     gate = threading.Lock()
     gate.acquire()

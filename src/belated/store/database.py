@@ -95,7 +95,7 @@ class Saved(NamedTuple):
     model: int
     length: int
     blob: bytes
-    """What it holds; as it is read, with a head (``belated.store.events.opened_snapshot``)."""
+    """What it holds; as it is read, with a head (``belated.store.events.unseal_snapshot``)."""
 
 
 class Readable(Protocol):

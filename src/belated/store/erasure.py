@@ -23,14 +23,14 @@ from belated.store.events import (
     ANSWERING,
     ERASED,
     PREDICT,
-    encoded,
-    erased,
+    encode_events,
+    erase_event,
     key_of,
-    new_row,
+    seal_row,
     ticket_of,
 )
 from belated.store.kinds import KINDS
-from belated.store.lines import decoded_rows
+from belated.store.lines import read_events
 
 
 class Erased(NamedTuple):
@@ -60,14 +60,14 @@ class KeyEvents:
         self.changed: dict[int, Row] = {}
         """The rows that have some of them, without them, by their first events."""
         numbers = count(ticket)
-        for row, events in decoded_rows(database, about, about.first):
+        for row, events in read_events(database, about, about.first):
             found = [p for p, event in enumerate(events) if self._is_of_key(event, numbers)]
             if found:
                 for place in found:
                     event = events[place]
-                    events[place] = erased(event) if event[0] == PREDICT else [ERASED]
-                text = encoded(*events)
-                self.changed[row.first] = new_row(*row[:2], row.written, text, row.size)
+                    events[place] = erase_event(event) if event[0] == PREDICT else [ERASED]
+                text = encode_events(*events)
+                self.changed[row.first] = seal_row(*row[:2], row.written, text, row.size)
                 self.numbers.update(row.first + place for place in found)
 
     def _is_of_key(self, event: list[Any], numbers: Iterator[int]) -> bool:
@@ -110,7 +110,7 @@ class KeyEvents:
 
 def check_erased(database: Readable, about: Described, key: Key, model: Any) -> None:
     """Raise ``StoreDamaged`` if a log or a model still knows a key."""
-    for row, events in decoded_rows(database, about, about.first):
+    for row, events in read_events(database, about, about.first):
         if any(key_of(event) == key for event in events):
             raise StoreDamaged(f"erase: event {row.first} or a later one still has the key")
     if key in dict(model._keys.items()):

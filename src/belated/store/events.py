@@ -91,7 +91,7 @@ def writing(allow_nan: bool) -> Callable[[Any], str]:
 _dumps = writing(allow_nan=True)
 
 
-def encoded(*events: Event) -> str:
+def encode_events(*events: Event) -> str:
     """Return events as text, with commas between them."""
     for event in events:
         while event[-1] is None:
@@ -99,13 +99,13 @@ def encoded(*events: Event) -> str:
     return _dumps(events)[1:-1]
 
 
-def new_row(model: int, first: int, written: float, text: str, size: int) -> Row:
+def seal_row(model: int, first: int, written: float, text: str, size: int) -> Row:
     """Return a row of the log, of so many events."""
     place = model, first, size, written
     return _as_tuple(Row, (*place, _sealed(place, text.encode("ascii"))))
 
 
-def opened_row(row: Row) -> bytes:
+def unseal_row(row: Row) -> bytes:
     """Return the text of a row, or say that it is damaged."""
     body = _opened(row[:4], row.events)
     if body is None:
@@ -113,19 +113,19 @@ def opened_row(row: Row) -> bytes:
     return body
 
 
-def moved_row(row: Row, model: int) -> Row:
+def move_row(row: Row, model: int) -> Row:
     """Return a row as one of another model."""
     place = model, *row[1:4]
-    return Row(*place, _sealed(place, opened_row(row)))
+    return Row(*place, _sealed(place, unseal_row(row)))
 
 
-def sealed_snapshot(model: int, saved: Saved) -> bytes:
+def seal_snapshot(model: int, saved: Saved) -> bytes:
     """Return a snapshot as it is stored."""
     return _sealed((model, saved.length, 0, 0.0), saved.blob)
 
 
-def opened_snapshot(saved: Saved) -> bytes:
-    """Undo ``sealed_snapshot``, or say that this is another one's or damaged."""
+def unseal_snapshot(saved: Saved) -> bytes:
+    """Undo ``seal_snapshot``, or say that this is another one's or damaged."""
     body = _opened((saved.model, saved.length, 0, 0.0), saved.blob)
     if body is None:
         raise SnapshotError("it is damaged, or that of another model or event")
@@ -152,7 +152,7 @@ def _opened(place: tuple[int, int, int, float], sealed: Any) -> bytes | None:
     return body if zlib.crc32(body, seed) == check else None
 
 
-def decoded(bodies: Iterable[bytes]) -> list[Event]:
+def decode_events(bodies: Iterable[bytes]) -> list[Event]:
     """Return the events of rows, in order."""
     try:
         return cast("list[Event]", json.loads(b"[" + b",".join(bodies) + b"]"))
@@ -160,10 +160,10 @@ def decoded(bodies: Iterable[bytes]) -> list[Event]:
         raise StoreDamaged(f"the log cannot be read ({error})") from error
 
 
-def erased(event: Event) -> Event:
+def erase_event(event: Event) -> Event:
     """Return what stands in place of a prediction: a ticket, its time, and what was played.
 
-    >>> erased([PREDICT, {"x": 1.0}, "visit-81", 12.0])
+    >>> erase_event([PREDICT, {"x": 1.0}, "visit-81", 12.0])
     [0, {}, None, 12.0, None, None, None, None, None, None, None, True]
     """
     _, row, _, at, _, played, menu, *_ = padded(event, 12)
@@ -171,7 +171,7 @@ def erased(event: Event) -> Event:
     if isinstance(row, list):
         row = ["", ""]
     elif row is not None:
-        row = {} if isinstance(row, dict) else floats_out(np.zeros_like(floats_in(row)))
+        row = {} if isinstance(row, dict) else encode_floats(np.zeros_like(decode_floats(row)))
     return [PREDICT, row, None, at, None, played, names, *[None] * 4, True]
 
 
@@ -212,7 +212,7 @@ def _plain(name: str, value: Any) -> float | str | None:
         raise BadFeatures(f"features: {name!r} {why}; nothing has changed") from None
 
 
-def span_in(deadline: Any, who: str) -> float | None:
+def read_span(deadline: Any, who: str) -> float | None:
     """Return a duration as it is logged."""
     if deadline is None:
         return None
@@ -260,12 +260,12 @@ def at_of(event: Event) -> LoggedTime | None:
 # --- Vectors --------------------------------------------------------------------------------------
 
 
-def floats_out(array: NDArray[Any]) -> str:
+def encode_floats(array: NDArray[Any]) -> str:
     """Return floats as text."""
     return _words(array, "<f8")
 
 
-def ints_out(array: NDArray[Any]) -> str:
+def encode_ints(array: NDArray[Any]) -> str:
     """Return whole numbers as text."""
     return _words(array, "<i8")
 
@@ -274,13 +274,13 @@ def _words(array: NDArray[Any], kind: str) -> str:
     return binascii.b2a_base64(np.asarray(array, kind).tobytes(), newline=False).decode()
 
 
-def floats_in(text: str) -> Floats:
-    """Undo ``floats_out``."""
+def decode_floats(text: str) -> Floats:
+    """Undo ``encode_floats``."""
     return np.frombuffer(binascii.a2b_base64(text), "<f8").astype(np.float64)
 
 
-def ints_in(text: str) -> Ints:
-    """Undo ``ints_out``."""
+def decode_ints(text: str) -> Ints:
+    """Undo ``encode_ints``."""
     return np.frombuffer(binascii.a2b_base64(text), "<i8").astype(np.int64)
 
 
@@ -342,14 +342,14 @@ class LoggedMethod(Bound):
             if event[where] is not None:
                 event[where] = log(event[where])
         if self.played:
-            event[self.played] = played_in(answer, place)
+            event[self.played] = find_played(answer, place)
 
     def apply(self, model: Any, event: Event) -> None:
         """Do again what was done; what is played must be what was played."""
         answer = self.call(model, self.arguments_of(model, event))
         if not self.played:
             return
-        before, now = event[self.played], played_in(answer)
+        before, now = event[self.played], find_played(answer)
         if before != now:
             raise StoreError(
                 f"the log has that ticket {answer[0]} was {before!r}, and now it is {now!r}: a "
@@ -372,7 +372,7 @@ def clocked(model: Any) -> Any:
     return getattr(model, "model", model)
 
 
-def played_in(answer: Any, place: int = 0) -> Any:
+def find_played(answer: Any, place: int = 0) -> Any:
     """Return what was played, as it is logged: a setting, or an action with its probability.
 
     Of many, it is what was played in one ``place``.
@@ -398,20 +398,20 @@ def _row(model: Any, features: Any, who: str) -> tuple[Any, Any]:
         named = plain_dict(features) if columns is None else cells_out(features)
         return named if columns is None else cells_in(named), named
     indices, values, count = linear._rows.row(features)
-    text = floats_out(values[:count])
-    return features, [ints_out(indices[:count]), text] if isinstance(features, tuple) else text
+    text = encode_floats(values[:count])
+    return features, [encode_ints(indices[:count]), text] if isinstance(features, tuple) else text
 
 
-def row_in(linear: Any, row: Any) -> Any:
+def decode_row(linear: Any, row: Any) -> Any:
     """Return features from a row of the log."""
     if row.__class__ is dict:
         return row if linear._settings.columns is None else cells_in(row)
     if isinstance(row, list):
-        return ints_in(row[0]), floats_in(row[1])
-    return floats_in(row)
+        return decode_ints(row[0]), decode_floats(row[1])
+    return decode_floats(row)
 
 
-def rows_of(model: Any, rows: Any, who: str) -> list[Any]:
+def list_rows(model: Any, rows: Any, who: str) -> list[Any]:
     """Return many rows one by one."""
     if not isinstance(model, LinearModel | Intervals):
         listed: list[Any] = model._rows_given(who, rows, None, None, None)[0]
@@ -483,7 +483,7 @@ def _feedback(model: Any, feedback: Any, who: str) -> tuple[Any, Any]:
 
     def recorded(point: Any) -> Any:
         gradient = np.array(feedback(point), dtype=np.float64)
-        gradients[:] = [floats_out(gradient)]
+        gradients[:] = [encode_floats(gradient)]
         return gradient
 
     return recorded, gradients
@@ -493,14 +493,14 @@ def _feedback_out(feedback: Any) -> Any:
     if isinstance(feedback, _Gradients):
         return feedback
     array = np.asarray(feedback, dtype=np.float64)
-    return float(array.reshape(-1)[0]) if array.size == 1 else floats_out(array)
+    return float(array.reshape(-1)[0]) if array.size == 1 else encode_floats(array)
 
 
 def _feedback_in(model: Any, answer: Any) -> Any:
     if isinstance(answer, list):  # of a function; empty where it was not asked
-        array = floats_in(answer[0]) if answer else np.zeros(0)
+        array = decode_floats(answer[0]) if answer else np.zeros(0)
         return lambda point: array
-    return floats_in(answer) if isinstance(answer, str) else np.array([answer])
+    return decode_floats(answer) if isinstance(answer, str) else np.array([answer])
 
 
 def _setting(model: Any, setting: Any, who: str) -> tuple[Any, Any]:
@@ -513,7 +513,7 @@ def _setting(model: Any, setting: Any, who: str) -> tuple[Any, Any]:
 
 
 _CODECS = {
-    "row": Codec(_row, read=lambda model, row: row_in(clocked(model), row)),
+    "row": Codec(_row, read=lambda model, row: decode_row(clocked(model), row)),
     "actions": Codec(_actions),
     "ticket": Codec(_ticket, read=_ticket_in),
     "setting": Codec(_setting),

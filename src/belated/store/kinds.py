@@ -11,7 +11,7 @@ from belated.models.knobs import Knobs
 from belated.models.learner.learner import Learner
 from belated.models.linear.model import LinearModel
 from belated.store.events import LoggedMethod, clocked
-from belated.store.stored import StoredModel, stored_class
+from belated.store.stored import StoredModel, make_stored_class
 
 if TYPE_CHECKING:  # stored models have the methods of their models
 
@@ -31,9 +31,9 @@ if TYPE_CHECKING:  # stored models have the methods of their models
         """``Knobs`` in a store."""
 
 else:
-    StoredLearner, StoredLinear = stored_class(Learner), stored_class(LinearModel)
-    StoredIntervals, StoredChooser = stored_class(Intervals), stored_class(Chooser)
-    StoredKnobs = stored_class(Knobs)
+    StoredLearner, StoredLinear = make_stored_class(Learner), make_stored_class(LinearModel)
+    StoredIntervals, StoredChooser = make_stored_class(Intervals), make_stored_class(Chooser)
+    StoredKnobs = make_stored_class(Knobs)
 
 
 class Kind(NamedTuple):

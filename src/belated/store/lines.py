@@ -134,23 +134,23 @@ def chunks(database: Readable, about: Described, first: int) -> Iterator[list[Ro
         yield some
 
 
-def opened(about: Described, row: Row) -> bytes:
+def unseal(about: Described, row: Row) -> bytes:
     """Return the text of a row of the log, or say which one is damaged."""
     try:
-        return of.opened_row(row)
+        return of.unseal_row(row)
     except StoreDamaged as error:
         raise StoreDamaged(
             f"{about.name!r}: events {row.first} to {row.first + row.size - 1}: {error}"
         ) from None
 
 
-def decoded_rows(
+def read_events(
     database: Readable, about: Described, first: int
 ) -> Iterator[tuple[Row, list[Event]]]:
     """Return the rows of the log with events from ``first`` on, each with all of its events."""
     for some in chunks(database, about, first):
         for row in some:
-            yield row, of.decoded([opened(about, row)])
+            yield row, of.decode_events([unseal(about, row)])
 
 
 # --- Lines ----------------------------------------------------------------------------------------
@@ -162,15 +162,15 @@ def lines(database: Readable, about: Described, ticket: int) -> Iterator[tuple[L
     Each line comes with its row of the log and its event.
     """
     tickets = count(ticket)
-    for row, events in decoded_rows(database, about, about.first):
+    for row, events in read_events(database, about, about.first):
         for number, event in enumerate(events, row.first):
-            line = line_of(event)
+            line = make_line(event)
             if event[0] == of.PREDICT:
                 line = line._replace(ticket=next(tickets))
             yield line._replace(number=number, written=row.written), row, event
 
 
-def line_of(event: Event) -> Logged:
+def make_line(event: Event) -> Logged:
     """Return the line of one event, which does not know the ticket that it handed out."""
     code, at, key = event[0], of.time_in(of.at_of(event)), of.key_of(event)
     if code == of.PREDICT:

@@ -23,13 +23,13 @@ from belated.store.database import Described, Era, Row, Saved, Source
 from belated.store.events import (
     NAMES,
     Event,
-    encoded,
-    new_row,
-    opened_snapshot,
-    sealed_snapshot,
+    encode_events,
+    seal_row,
+    seal_snapshot,
+    unseal_snapshot,
 )
 from belated.store.kinds import KINDS
-from belated.store.lines import Logged, LogLines, line_of, lines
+from belated.store.lines import Logged, LogLines, lines, make_line
 from belated.store.tables import LARGEST
 
 _ABOUT, _NOTE = b"belated.store", b"belated.note"
@@ -61,7 +61,7 @@ def _arrow(where: str) -> tuple[Any, Any]:
 
 
 @contextmanager
-def exporting(path: StrPath) -> Iterator[Path]:
+def open_export(path: StrPath) -> Iterator[Path]:
     """Return where to write, which becomes a file of this name when all is written."""
     target = Path(path)
     if target.suffix.lower() not in _ENDINGS:  # which promise something else
@@ -105,7 +105,7 @@ def _cells(line: Logged, row: Row, event: Event) -> dict[str, Any]:
     """Return a line of the log with what the columns add to it."""
     features = None if line.features is None else json.dumps(line.features)
     shown = line._replace(key=_text_of(line.key), action=_text_of(line.action), features=features)
-    return {**shown._asdict(), "commit": row.first, "event": encoded(event)}
+    return {**shown._asdict(), "commit": row.first, "event": encode_events(event)}
 
 
 def _described(database: Source, about: Described, ticket: int) -> bytes:
@@ -120,7 +120,7 @@ def _described(database: Source, about: Described, ticket: int) -> bytes:
             "erased": about.erased,
             "ticket": ticket,
             "rule": about.has_rule,
-            "base": _text(opened_snapshot(next(sealed))) if about.base > 0 else None,
+            "base": _text(unseal_snapshot(next(sealed))) if about.base > 0 else None,
             "eras": [[era.until, _text(era.spec)] for era in about.eras],
         }
     ).encode()
@@ -145,7 +145,7 @@ def exported(path: StrPath) -> LogLines | None:
         eras = [_blob(spec) for _, spec in about["eras"]]
         if kind not in KINDS or (about["base"] and not _blob(about["base"])):
             raise ValueError("another kind of model, or a base that is none")
-    return LogLines(_exported(parquet, path), kind, spec, eras)
+    return LogLines(_read_lines(parquet, path), kind, spec, eras)
 
 
 @contextmanager
@@ -159,16 +159,18 @@ def _reading(path: StrPath) -> Iterator[None]:
         raise StoreError(f"load: {path} is no log that a store has exported ({error})") from error
 
 
-def _exported(parquet: Any, path: StrPath) -> Iterator[Logged]:
+def _read_lines(parquet: Any, path: StrPath) -> Iterator[Logged]:
     with _reading(path):
         table = parquet.read_table(path, columns=["number", "written", "ticket", "event"])
         for number, written, ticket, text in zip(
             *(column.to_pylist() for column in table.columns), strict=True
         ):
-            yield line_of(json.loads(text))._replace(number=number, written=written, ticket=ticket)
+            yield make_line(json.loads(text))._replace(
+                number=number, written=written, ticket=ticket
+            )
 
 
-def note_in(path: StrPath) -> bytes:
+def read_note(path: StrPath) -> bytes:
     """Return the note that ``export`` has put into a file; empty where there is none."""
     _, parquet = _arrow("reading a log")
     with _reading(path):
@@ -205,7 +207,7 @@ class Loaded:
 
     def snapshots(self, model: int) -> Iterator[Saved]:
         """Return the snapshot that the log begins with, if there is one."""
-        return (saved._replace(blob=sealed_snapshot(0, saved)) for saved in self.base)
+        return (saved._replace(blob=seal_snapshot(0, saved)) for saved in self.base)
 
 
 def _rows(found: list[tuple[int, int, float, str]], first: int) -> Iterator[Row]:
@@ -219,7 +221,9 @@ def _rows(found: list[tuple[int, int, float, str]], first: int) -> Iterator[Row]
         written = float(group[0][2])
         if not math.isfinite(written):
             raise ValueError(f"event {expected} was written at {written}")
-        yield new_row(0, expected, written, ",".join(_event(line[3]) for line in group), len(group))
+        yield seal_row(
+            0, expected, written, ",".join(_event(line[3]) for line in group), len(group)
+        )
         expected += len(group)
 
 
@@ -229,7 +233,7 @@ def _event(text: str) -> str:
         raise ValueError("what is no event")
     if event[0] not in NAMES:
         raise ValueError(f"{event[0]!r} is no event")
-    return encoded(event)
+    return encode_events(event)
 
 
 def _eras(given: Any, end: int) -> tuple[Era, ...]:

@@ -37,7 +37,7 @@ from belated.store.events import (
     ticket_of,
 )
 from belated.store.kinds import KINDS, answerable, needs_times
-from belated.store.lines import REFUSALS, decoded_rows
+from belated.store.lines import REFUSALS, read_events
 
 
 class Rebuilt:
@@ -77,7 +77,7 @@ class Rebuilt:
 
     def go_on(self, database: Readable, until: int | None = None) -> None:
         """See what has come since, up to an event."""
-        for row, events in decoded_rows(database, self._about, self.length):
+        for row, events in read_events(database, self._about, self.length):
             self._written = row.written
             for event in events[self.length - row.first :]:
                 if self.length == until:

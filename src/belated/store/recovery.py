@@ -10,9 +10,9 @@ from belated.errors import SnapshotError, StoreDamaged, StoreError, UnknownModel
 from belated.logger import LOG
 from belated.models.linear.model import LinearModel
 from belated.store.database import Described, Source
-from belated.store.events import decoded, opened_snapshot
+from belated.store.events import decode_events, unseal_snapshot
 from belated.store.kinds import KINDS, Kind, needs_times
-from belated.store.lines import REFUSALS, chunks, opened
+from belated.store.lines import REFUSALS, chunks, unseal
 from belated.store.rebuild import Rebuilt
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class Recovered(NamedTuple):
     """Whether its deadline is a length of time."""
 
 
-def recovered(
+def recover_model(
     database: Source, about: Described, objects: Any, until: int | None = None
 ) -> Recovered:
     """Return the model that a log leads to, bit for bit the one that was there.
@@ -69,7 +69,7 @@ def _start(database: Source, about: Described, objects: Any, until: int | None) 
         if until is not None and saved.length > until:
             continue
         try:
-            return kind.restored(opened_snapshot(saved), objects), saved.length
+            return kind.restored(unseal_snapshot(saved), objects), saved.length
         except SnapshotError as error:
             LOG.warning(
                 "%r: the snapshot at event %d cannot be used; an older one or the log is read "
@@ -99,7 +99,7 @@ def _applied(
     """Apply all events from ``first`` on to a model, and return how many there are in all."""
     length = first
     for some in chunks(database, about, first):
-        events = decoded(opened(about, row) for row in some)
+        events = decode_events(unseal(about, row) for row in some)
         start = some[0].first
         if start + len(events) != some[-1].first + some[-1].size:
             raise StoreDamaged(f"{about.name!r}: rows of the log have other events than they say")

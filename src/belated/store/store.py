@@ -33,7 +33,7 @@ from belated.models.moments import Time, time_of
 from belated.store.batch import Added
 from belated.store.database import Described, Note, Row, Saved
 from belated.store.erasure import Erased, KeyEvents, check_erased
-from belated.store.events import PREDICT, Event, new_row
+from belated.store.events import PREDICT, Event, seal_row
 from belated.store.kinds import (
     KINDS,
     StoredChooser,
@@ -44,9 +44,9 @@ from belated.store.kinds import (
     has_rule,
     kind_of,
 )
-from belated.store.lines import LogLines, Reader, decoded_rows, lines
+from belated.store.lines import LogLines, Reader, lines, read_events
 from belated.store.rebuild import Rebuilt
-from belated.store.recovery import Entry, check_rule, first_ticket, recovered
+from belated.store.recovery import Entry, check_rule, first_ticket, recover_model
 from belated.store.settings import with_settings
 from belated.store.shadow import Shadows
 from belated.store.tables import Tables, at
@@ -357,7 +357,7 @@ class Store:
             texts.setdefault(entry, []).append(text)
             ends[entry] = end + size
         rows = [
-            new_row(entry.about.number, first, now, ",".join(texts[entry]), end - first)
+            seal_row(entry.about.number, first, now, ",".join(texts[entry]), end - first)
             for entry, end in ends.items()
             for first in (entry.committed,)
         ]
@@ -383,7 +383,7 @@ class Store:
         """
         while True:
             losses = self._hold(entry.about)
-            found = recovered(self.reader, entry.about, entry.objects)
+            found = recover_model(self.reader, entry.about, entry.objects)
             if found.length < entry.committed:
                 raise StoreDamaged(
                     f"{entry.about.name!r}: the log ends before event {found.length}, and "
@@ -569,7 +569,7 @@ class Store:
     ) -> tuple[Described, Saved]:
         """Return a model whose log begins after some events, and the snapshot of then."""
         check_rule(about, objects)
-        found = recovered(self.reader, about, objects, until)
+        found = recover_model(self.reader, about, objects, until)
         if found.length < about.replayed:
             raise StoreError(
                 f"compact: {about.name!r} got its settings at event {about.replayed}; compact it "
@@ -684,7 +684,7 @@ class Store:
 
     def events(self, about: Described, first: int, end: int) -> Iterator[tuple[Event, float]]:
         """Return the events from ``first`` to before ``end``, and when each was written."""
-        for row, events in decoded_rows(self.reader, about, first):
+        for row, events in read_events(self.reader, about, first):
             if row.first >= end:
                 return
             for place, event in enumerate(events, row.first):
@@ -705,7 +705,7 @@ class Store:
         about, objects = self._described(name)
         ticket = first_ticket(self.reader, about, objects)
         end = self.writer.run(lambda: self._database.end(about.number))
-        with parquet.exporting(path) as beside:
+        with parquet.open_export(path) as beside:
             count = parquet.export(self.reader, about, beside, ticket, end, note)
             now = self.writer.run(lambda: self._database.described(about.number))
             if now is None or replace(now, length=about.length) != about:
@@ -720,7 +720,7 @@ class Store:
         """Return the note that ``export`` has put into a file; empty where there is none."""
         from belated.store import parquet
 
-        return parquet.note_in(path)
+        return parquet.read_note(path)
 
     def load(self, name: str, path: StrPath, spec: Any = None) -> Any:
         """Put the model that ``export`` wrote into the store, log and all, bit for bit the same.
@@ -737,7 +737,7 @@ class Store:
             self._compare(about, spec)
         objects = None if spec is None else spec._parts
         check_rule(about, objects)
-        found = recovered(loaded, about, objects)
+        found = recover_model(loaded, about, objects)
 
         def add() -> Entry:
             self._check_new(name)

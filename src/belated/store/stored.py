@@ -29,10 +29,10 @@ from belated.store.events import (
     LoggedMethod,
     LoggedTime,
     clocked,
-    encoded,
+    encode_events,
+    list_rows,
     logged_methods,
-    rows_of,
-    span_in,
+    read_span,
     time_in,
 )
 from belated.store.writer import Writer
@@ -141,7 +141,7 @@ class StoredModel:
                 batch, happened = COMMITTED, list(chain.from_iterable(events))
                 if happened:
                     notes = () if note is None else (note(answers),)
-                    batch = self._writer.add(entry, encoded(*happened), len(happened), notes)
+                    batch = self._writer.add(entry, encode_events(*happened), len(happened), notes)
             except BelatedError:  # a call of a function here could be interrupted before the mark
                 if not is_single:
                     entry.is_stale = True
@@ -183,7 +183,7 @@ class StoredModel:
         for name, given in arguments.items():
             kind = method.kinds[name]
             if kind == "row":
-                arguments[name] = columns[kind] = rows_of(model, given, who)
+                arguments[name] = columns[kind] = list_rows(model, given, who)
             elif kind == "ticket":
                 heard = named(given, model._keys, who)
                 numbers = heard.tickets.tolist() if heard.names is None else heard.names
@@ -376,7 +376,7 @@ class StoredModel:
         now = self._now(read_time(at, who), who, method.is_tick)
         arguments[method.at] = event[method.places[method.at]] = now
         if span is not None:
-            seconds, found = time_in(now), span_in(span, who)
+            seconds, found = time_in(now), read_span(span, who)
             self._clocked._times.check_unit(math.nan if seconds is None else seconds, span, who)
             arguments[method.deadline] = event[method.places[method.deadline]] = found
 
@@ -478,7 +478,7 @@ class StoredModel:
             """Let the clock go on, to that of the system if no time is given."""
 
 
-def stored_class(model: type[Any]) -> type[StoredModel]:
+def make_stored_class(model: type[Any]) -> type[StoredModel]:
     """Return the class of stored models of a kind, which has the methods of the kind.
 
     Those of the table of methods that change models are committed before they return. The others,

@@ -16,7 +16,7 @@ from typing import Any
 
 from belated.errors import StoreDamaged
 from belated.store.database import Described, Era, Note, Row, Saved
-from belated.store.events import moved_row, sealed_snapshot
+from belated.store.events import move_row, seal_snapshot
 
 TABLES = """
 CREATE TABLE models (
@@ -161,7 +161,7 @@ class Tables(ABC):
             _add_eras(execute, number, about)
             length = about.first
             for row in rows:
-                _, first, *rest = moved_row(row, number)
+                _, first, *rest = move_row(row, number)
                 execute(ADD_ROW, (at(number, first), *rest))
                 length = first + row.size
             for saved in snapshots:
@@ -345,7 +345,7 @@ def _add_eras(execute: Execute, number: int, about: Described) -> None:
 
 
 def _save(execute: Execute, number: int, saved: Saved) -> None:
-    execute(_ADD_SNAPSHOT, (at(number, saved.length), sealed_snapshot(number, saved)))
+    execute(_ADD_SNAPSHOT, (at(number, saved.length), seal_snapshot(number, saved)))
     execute(_MARK, (saved.length, number, saved.length))
 
 

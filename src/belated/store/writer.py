@@ -24,7 +24,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from belated.errors import NotCommitted, StoreClosed, StoreError
-from belated.store.batch import Added, Batch, Notes, Task, closed_gate, lost
+from belated.store.batch import Added, Batch, Notes, Task, make_gate, not_committed
 
 if TYPE_CHECKING:
     from belated.store.recovery import Entry
@@ -107,12 +107,12 @@ class Writer:
         """Return when a batch is committed, or raise ``NotCommitted``."""
         if not batch.is_done:
             self._check_caller()
-            gate = closed_gate()
+            gate = make_gate()
             if self._join(batch, batch.gates, gate):
                 self._call()
                 gate.acquire()
         if batch.error is not None:
-            raise lost(batch.error) from batch.error
+            raise not_committed(batch.error) from batch.error
 
     def future(self, batch: Batch) -> asyncio.Future[None]:
         """Return a future of the running event loop that is done when a batch is committed."""
