@@ -326,6 +326,28 @@ def test_an_interrupted_look_leaves_nothing_in_memory_that_is_not_in_the_log(
         check_state(store, model)
 
 
+@pytest.mark.parametrize("rebuild", [False, True])
+def test_an_interrupted_erasure_has_happened_or_not(tmp_path: Path, rebuild: bool) -> None:
+    outcomes, step = set(), 19 if everything() else 211
+    with bl.open(tmp_path / "shop.db") as store:
+        for place in count(0, step):
+            model = store.model("m", bl.LinearModel("squared", bits=4))
+            for key in ("erased", "kept"):
+                model.predict({"x": float(place % 5)}, key=key)
+            model.observe("kept", 1.0)
+            interrupts = Interrupts(KeyboardInterrupt, place)
+            with suppress(KeyboardInterrupt), interrupts:
+                model.erase("erased", rebuild=rebuild)
+            state, about = model.snapshot(), store._entries["m"].about
+            assert recover_model(store._database, about, None).model.snapshot() == state
+            outcomes.add(model.erase("erased", rebuild=rebuild).tickets)
+            assert "erased" not in [line.key for line in store.log("m")]
+            store.delete("m")
+            if not interrupts.raised:
+                break
+    assert outcomes == {0, 1}
+
+
 def test_a_store_whose_closing_was_interrupted_can_be_closed(tmp_path: Path) -> None:
     for place in count():
         path, interrupts = tmp_path / f"{place}.db", Interrupts(KeyboardInterrupt, place)
