@@ -99,7 +99,7 @@ class SQLite(Tables):
                 raise StoreUnavailable(f"{path}: {error.strerror}; {_PUT_BACK}") from error
             if (found.st_dev, found.st_ino) != opened:
                 raise StoreUnavailable(f"{path} was replaced by another file; {_PUT_BACK}")
-            if path == self._name:  # the database is never vacuumed, so it never shrinks
+            if path == self._name:  # only ``_vacuum`` lets the database shrink
                 if found.st_size < self._size:
                     raise StoreUnavailable(f"{path} was truncated; {_PUT_BACK}")
                 self._size = found.st_size
@@ -137,10 +137,13 @@ class SQLite(Tables):
     def _vacuum(self) -> None:
         """Write the file anew, and empty the write-ahead log."""
         self.check()
-        with self._reading() as execute:
-            execute("VACUUM")
-            ((is_busy, *_),) = execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            self._size = 0  # the file may be shorter now
+        name, self._name = self._name, ""  # the file may become shorter
+        try:
+            with self._reading() as execute:
+                execute("VACUUM")
+                ((is_busy, *_),) = execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        finally:
+            self._size, self._name = 0, name
         if is_busy:
             raise StoreUnavailable(
                 f"{self.path}: another process reads the file, so that erased bytes stay in its "
