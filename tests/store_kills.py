@@ -21,11 +21,11 @@ from typing import Any
 import belated as bl
 from belated.store.events import (
     PREDICT,
-    decoded,
+    decode_events,
     key_of,
-    opened_row,
+    unseal_row,
 )
-from belated.store.recovery import recovered
+from belated.store.recovery import recover_model
 
 THREADS = 4
 
@@ -83,7 +83,7 @@ def logged(store: Any, about: Any, first: int) -> list[str]:
     """Return what the log says, as the children note it."""
     found = []
     for row in store._database.rows(about.number, first):
-        for event in decoded([opened_row(row)]):
+        for event in decode_events([unseal_row(row)]):
             found.append(f"{'p' if event[0] == PREDICT else 'o'} {key_of(event)}")
     return found
 
@@ -111,7 +111,7 @@ def main(folder: str, rounds: str, seed: str) -> None:
         killed(path, noted, run, draw.uniform(0.0, 0.03))
         with bl.open(path) as store:
             model = store.model("model", spec())
-            about = store._known["model"]
+            about = store._entries["model"].about
             found = logged(store, about, before)
             assert len(set(found)) == len(found), f"twice in the log, run {run}"
             lost = set(noted.read_text().splitlines()) - set(found)
@@ -122,7 +122,7 @@ def main(folder: str, rounds: str, seed: str) -> None:
                 blob = model.snapshot()
                 database: Any = store._database
                 database._open().execute("DELETE FROM snapshots")
-                whole = recovered(database, about, None)
+                whole = recover_model(database, about, None)
                 assert (whole.saved, whole.length) == (0, before)
                 assert whole.model.snapshot() == blob, f"another state, run {run}"
             if run == 0:

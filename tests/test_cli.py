@@ -35,7 +35,7 @@ def commands() -> dict[str, argparse.ArgumentParser]:
 
 def test_commands_are_found_in_the_parser() -> None:
     assert {
-        *("demo", "audit", "replay", "evaluate", "study", "serve", "backup", "completion")
+        *("demo", "audit", "replay", "evaluate", "study", "serve", "backup", "erase", "completion")
     } == set(commands())
 
 

@@ -14,7 +14,7 @@ import pytest
 
 import belated as bl
 from belated.errors import BelatedError
-from belated.store.recovery import recovered
+from belated.store.recovery import recover_model
 from conftest import everything, shortened
 from kinds import KINDS, Event, Kind, Served, life, outcome
 from laws import Law, check_growth, check_interrupted, check_memory, laws
@@ -86,7 +86,7 @@ def test_a_stored_model_is_the_one_in_memory(kind: Kind, tmp_path: Path) -> None
         if turn % 5 == 4 and kind.has("observe_many"):
             assert repr(batch(kind, twin, turn, event)) == repr(batch(kind, model, turn, event))
         entry = store._entries["m"]
-        assert recovered(store._database, entry.about, entry.objects).model.snapshot() == (
+        assert recover_model(store._database, entry.about, entry.objects).model.snapshot() == (
             twin.snapshot()
         )
         if turn % 11 == 10:

@@ -20,8 +20,8 @@ import belated as bl
 from belated.errors import NotCommitted, StoreDamaged, StoreError, UnknownTicket
 from belated.store import store as of_store
 from belated.store import writer as of_writer
-from belated.store.events import OBSERVE, PREDICT, decoded, key_of, opened_row
-from belated.store.recovery import recovered
+from belated.store.events import OBSERVE, PREDICT, decode_events, key_of, unseal_row
+from belated.store.recovery import recover_model
 from conftest import everything
 from interrupts import Interrupts, without_collector
 
@@ -61,19 +61,6 @@ def begun(model: Any, key: str) -> None:
     model.begin("predict", {"x": 3.0}, key=key).result()
 
 
-def told(model: Any, key: str) -> None:
-    is_told, errors = threading.Event(), []
-
-    def after(error: BaseException | None) -> None:
-        errors.append(error)
-        is_told.set()
-
-    model.begin("predict", {"x": 4.0}, key=key).then(after)
-    assert is_told.wait(10.0)
-    if errors[0] is not None:
-        raise NotCommitted("told so") from errors[0]
-
-
 def read(model: Any, key: str) -> None:
     assert model.rounds >= 0
     model.peek({"x": 1.0})
@@ -83,7 +70,7 @@ def saved(model: Any, key: str) -> None:
     model.save()
 
 
-VERBS: dict[str, Verb] = {each.__name__: each for each in (one, several, begun, told, read, saved)}
+VERBS: dict[str, Verb] = {each.__name__: each for each in (one, several, begun, read, saved)}
 
 
 class Others:
@@ -137,11 +124,11 @@ class Others:
 
 def check(store: Any, model: Any, answered: list[str], failed: list[str]) -> None:
     """Demand that the log has what was answered, once, and not what failed; and is the state."""
-    about = store._known["m"]
+    about = store._entries["m"].about
     events = [
         event
         for row in store._database.rows(about.number, 0)
-        for event in decoded([opened_row(row)])
+        for event in decode_events([unseal_row(row)])
     ]
     keys = [f"p {key_of(event)}" for event in events if event[0] == PREDICT]
     keys += [f"o {key_of(event)}" for event in events if event[0] == OBSERVE]
@@ -156,7 +143,7 @@ def check_state(store: Any, model: Any) -> None:
     """Demand that the model in memory is the one that its whole log leads to."""
     blob = model.snapshot()
     store._database._open().execute("DELETE FROM snapshots")
-    assert recovered(store._database, store._known["m"], None).model.snapshot() == blob
+    assert recover_model(store._database, store._entries["m"].about, None).model.snapshot() == blob
 
 
 @contextmanager
@@ -339,20 +326,41 @@ def test_an_interrupted_look_leaves_nothing_in_memory_that_is_not_in_the_log(
         check_state(store, model)
 
 
+@pytest.mark.parametrize("rebuild", [False, True])
+def test_an_interrupted_erasure_has_happened_or_not(tmp_path: Path, rebuild: bool) -> None:
+    outcomes, step = set(), 19 if everything() else 211
+    with bl.open(tmp_path / "shop.db") as store:
+        for place in count(0, step):
+            model = store.model("m", bl.LinearModel("squared", bits=4))
+            for key in ("erased", "kept"):
+                model.predict({"x": float(place % 5)}, key=key)
+            model.observe("kept", 1.0)
+            interrupts = Interrupts(KeyboardInterrupt, place)
+            with suppress(KeyboardInterrupt), interrupts:
+                model.erase("erased", rebuild=rebuild)
+            state, about = model.snapshot(), store._entries["m"].about
+            assert recover_model(store._database, about, None).model.snapshot() == state
+            outcomes.add(model.erase("erased", rebuild=rebuild).tickets)
+            assert "erased" not in [line.key for line in store.log("m")]
+            store.delete("m")
+            if not interrupts.raised:
+                break
+    assert outcomes == {0, 1}
+
+
 def test_a_store_whose_closing_was_interrupted_can_be_closed(tmp_path: Path) -> None:
     for place in count():
         path, interrupts = tmp_path / f"{place}.db", Interrupts(KeyboardInterrupt, place)
         store = bl.open(path)
         model = store.model("m", spec())
-        told: list[BaseException | None] = []
         model.predict([1.0])
-        model.begin("predict", [1.0]).then(told.append)
+        pending = model.begin("predict", [1.0])
         with suppress(KeyboardInterrupt), interrupts:
             store.close()
         store.close()
-        assert len(told) == 1
+        assert pending.batch.is_done
         with bl.open(path) as store:
-            assert store.model("m").rounds == 1 + told.count(None)
+            assert store.model("m").rounds == 1 + (pending.batch.error is None)
         if not interrupts.raised:
             break
     assert place > 10

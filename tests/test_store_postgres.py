@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -25,7 +26,7 @@ from belated.errors import (
     StoreInUse,
     StoreUnavailable,
 )
-from belated.store.recovery import recovered
+from belated.store.recovery import recover_model
 from postgres_server import Server, running
 from tcp_proxy import Proxy
 
@@ -84,7 +85,7 @@ def test_every_kind_is_there_again(url: str, tmp_path: Path) -> None:
             entry = store._entries[kind]
             database: Any = store._database
             database._open().execute("DELETE FROM snapshots")
-            assert recovered(database, entry.about, None).model.snapshot() == states[kind]
+            assert recover_model(database, entry.about, None).model.snapshot() == states[kind]
         assert store.rebuild("linear", linear(bits=8), to="linear").rounds == 8
         store.rebuild("linear", linear(bits=8), to="wide")
         assert store.compact("linear") == 12
@@ -339,7 +340,7 @@ def test_connections_that_drop(server: Server, url: str) -> None:
             assert models[int(key[0]) % 2].ticket(key) >= 0
         for name, model in zip(("one", "two"), models, strict=True):
             entry = store._entries[name]
-            assert recovered(store._database, entry.about, None).model.snapshot() == (
+            assert recover_model(store._database, entry.about, None).model.snapshot() == (
                 model.snapshot()
             )
 
@@ -391,3 +392,75 @@ def test_what_is_wrong_is_said_without_secrets(
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(MissingExtra, match=r"belated\[postgres\]"):
         bl.open(url)
+
+
+def bytes_in(server: Server, secret: bytes) -> list[str]:
+    """Return the files of tables that have some bytes, once the server has written them."""
+    server.execute("CHECKPOINT")
+    files = (Path(server.folder) / "data" / "base").glob("*/*")
+    return [each.name for each in files if each.is_file() and secret in each.read_bytes()]
+
+
+def test_a_key_is_erased_also_by_a_process_that_was_killed(server: Server, url: str) -> None:
+    with bl.open(url) as store:
+        lived(store.model("m", linear()), "linear", 20)
+        store.model("m").predict({"w": "secretvalue"}, key="click-erased")
+        store.model("m").save()
+        before = {line.number: line for line in store.log("m")}
+    assert bytes_in(server, b"secretvalue")
+    for after in (0.0, 0.3, 0.6, 1.2):
+        process = os.fork()
+        if process == 0:
+            with suppress(BaseException), bl.open(url) as store:
+                store.model("m").erase("click-erased")
+            os._exit(0)
+        time.sleep(after)
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+        os.waitpid(process, 0)
+    with bl.open(url) as store:
+        store.model("m").erase("click-erased")
+        lines = list(store.log("m"))
+        assert [line.verb for line in lines if line.number not in before] == []
+        assert sum(line.verb == "erased" for line in lines) == 1
+        assert all(line.verb == "erased" or before[line.number] == line for line in lines)
+    server.execute("VACUUM FULL belated.events, belated.snapshots, belated.notes, belated.eras")
+    assert not bytes_in(server, b"secretvalue")
+    assert not bytes_in(server, b"click-erased")
+
+
+def test_a_schema_of_the_version_before_is_migrated(server: Server, url: str) -> None:
+    with bl.open(url) as store:
+        lived(store.model("m", linear()), "linear")
+        state = store.model("m").snapshot()
+        store.keep("mine", b"note")
+    server.execute(
+        "ALTER TABLE belated.models DROP COLUMN erased, DROP COLUMN tickets; "
+        "ALTER TABLE belated.notes DROP COLUMN event, DROP COLUMN size; "
+        "UPDATE belated.events SET events = set_byte(events, 0, 3); "
+        "COMMENT ON SCHEMA belated IS 'a store, version 3'"
+    )
+    with bl.open(url) as store:
+        assert store.model("m").snapshot() == state
+        assert store.notes("mine")[0].body == b"note"
+        assert store.model("m").erase("linear-1").tickets == 1
+
+
+def test_a_dump_is_a_backup(server: Server, url: str, tmp_path: Path) -> None:
+    programs = server.binaries
+    if not (programs / "pg_dump").exists():
+        pytest.skip("pg_dump is not installed")
+    with bl.open(url) as store:
+        lived(store.model("m", linear()), "linear")
+        state = store.model("m").snapshot()
+        dump = subprocess.run(
+            [str(programs / "pg_dump"), "--schema=belated", "--no-owner", server.url],
+            check=True,
+            capture_output=True,
+        ).stdout
+    server.execute("DROP SCHEMA belated CASCADE")
+    subprocess.run(
+        [str(programs / "psql"), "-q", "-v", "ON_ERROR_STOP=1", server.url], input=dump, check=True
+    )
+    with bl.open(url) as store:
+        assert store.model("m").snapshot() == state

@@ -12,7 +12,7 @@ import pytest
 
 import belated as bl
 from belated.errors import BadFeatures, BelatedError
-from belated.store.arguments import LoggedMethod
+from belated.store.events import LoggedMethod
 
 KINDS: dict[str, Callable[[], Any]] = {
     "linear": lambda: bl.LinearModel(bits=5),

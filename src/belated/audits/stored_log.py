@@ -20,7 +20,7 @@ from belated.logs import Kinds, Log
 from belated.models.clock import AFTER_DATES, SINCE_1970
 from belated.models.linear.settings import Settings
 from belated.store import events as of
-from belated.store.arguments import cells_in
+from belated.store.events import cells_in
 from belated.store.lines import Logged, LogLines, Told
 from belated.store.parquet import exported
 
@@ -332,9 +332,9 @@ def _named(row: Any, kinds: Kinds | None, who: str) -> Mapping[str, float | str]
             )
         return {name: _cell(cell) for name, cell in row.items() if cell is not None}
     if isinstance(row, list):
-        indices, values = of.ints_in(row[0]).tolist(), of.floats_in(row[1]).tolist()
+        indices, values = of.decode_ints(row[0]).tolist(), of.decode_floats(row[1]).tolist()
     else:
-        values = of.floats_in(row).tolist()
+        values = of.decode_floats(row).tolist()
         indices = range(len(values))
     found: dict[str, float | str] = {}
     for index, value in zip(indices, values, strict=True):

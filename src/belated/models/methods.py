@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 _ASKED = (
     *("row", "key", "at", "deadline", "played", "actions", "baseline", "shown"),
-    *("value", "version"),
+    *("value", "version", "erased"),
 )
 _ANSWERED = ("ticket", "answer", "at", "weight")
 

@@ -32,7 +32,7 @@ from belated.service.schemas import (
     validation_error,
 )
 from belated.spec import JSON_VERSION, Spec, from_json
-from belated.store.arguments import clocked
+from belated.store.events import clocked
 
 Read = Callable[[Any, str, Limits], Any]
 """Reads a setting: its value in JSON, its name and the limits of the server."""

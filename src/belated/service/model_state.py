@@ -20,7 +20,7 @@ from belated.service.refusals import Refused
 from belated.service.schemas import SECONDS
 from belated.service.watch import ANSWERS, Moment, Watch, explain_stall, told
 from belated.store import Pending, StoredModel, events
-from belated.store.arguments import clocked
+from belated.store.events import clocked
 
 LONG = 20_000
 """Products of features that take so long that other requests should not wait for them."""

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from belated.errors import SpecError, StoreError
 from belated.files import StrPath
+from belated.store.erasure import Erased, erase_from_export
 from belated.store.kinds import (
     StoredChooser,
     StoredIntervals,
@@ -34,6 +35,7 @@ from belated.store.stored import History, Pending, StoredModel
 from belated.store.tables import Tables
 
 __all__ = [
+    "Erased",
     "History",
     "Logged",
     "Pending",
@@ -44,6 +46,7 @@ __all__ = [
     "StoredLearner",
     "StoredLinear",
     "StoredModel",
+    "erase_from_export",
     "open",
 ]
 

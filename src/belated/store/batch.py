@@ -9,13 +9,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from belated.errors import NotCommitted, StoreUnavailable
-from belated.logger import LOG
 
 if TYPE_CHECKING:
-    from belated.store.entry import Entry
+    from belated.store.recovery import Entry
 
-After = Callable[[BaseException | None], None]
-"""Is told why a batch failed, or None when it is committed."""
 Notes = Iterable[tuple[str, bytes]]
 Added = tuple["Entry | None", int, int, str, Notes, bytes | None]
 """What one call adds to a batch: the model, the number of its first event, how many there are,
@@ -25,14 +22,13 @@ their text, notes that belong to them, and a snapshot of the model before that e
 class Batch:
     """What is committed together, and the callers that wait for it."""
 
-    __slots__ = ("added", "callbacks", "callers", "error", "futures", "gates", "is_done")
+    __slots__ = ("added", "callers", "error", "futures", "gates", "is_done")
 
     def __init__(self) -> None:
         self.added: list[Added] = []
         self.callers = 0
         self.gates: list[threading.Lock] = []
         """Locks that waiting threads try to acquire."""
-        self.callbacks: list[After] = []
         self.futures: list[asyncio.Future[None]] = []
         self.is_done = False
         self.error: BaseException | None = None
@@ -50,8 +46,6 @@ class Batch:
         """Tell all callers that the batch is done."""
         for gate in self.gates:
             gate.release()
-        for after in self.callbacks:
-            safely(after, self.error)
         for loop in {future.get_loop() for future in self.futures}:
             with suppress(RuntimeError):  # the loop was closed
                 loop.call_soon_threadsafe(self._resolve_all, loop)
@@ -68,7 +62,7 @@ class Batch:
         if self.error is None:
             future.set_result(None)
         else:
-            future.set_exception(lost(self.error))
+            future.set_exception(not_committed(self.error))
 
 
 COMMITTED = Batch()
@@ -76,7 +70,7 @@ COMMITTED = Batch()
 COMMITTED.is_done = True
 
 
-def lost(error: BaseException) -> NotCommitted:
+def not_committed(error: BaseException) -> NotCommitted:
     """Return what is raised for an event that was lost."""
     if isinstance(error, StoreUnavailable) and error.is_unknown:
         return NotCommitted(
@@ -87,20 +81,12 @@ def lost(error: BaseException) -> NotCommitted:
     return NotCommitted(f"the event could not be committed, and does not count: {error}")
 
 
-def safely(function: Callable[..., None], *arguments: Any) -> None:
-    """Call a function after a commit; log what it raises."""
-    try:
-        function(*arguments)
-    except Exception:
-        LOG.exception("a function that was called after a commit has raised")
-
-
 class Task:
     """A function that the writer runs for a caller."""
 
     def __init__(self, function: Callable[[], Any], is_last: bool = False) -> None:
         self.function, self.is_last = function, is_last
-        self.gate = closed_gate()
+        self.gate = make_gate()
         self.result: Any = None
         self.error: BaseException | None = None
 
@@ -113,7 +99,7 @@ class Task:
         self.gate.release()
 
 
-def closed_gate() -> threading.Lock:
+def make_gate() -> threading.Lock:
     """Return a lock that is held, so that a thread can wait for its release."""
     gate = threading.Lock()
     gate.acquire()

@@ -32,12 +32,35 @@ class Described:
     """Whether it has a rule of the user's own, which must be given again."""
     length: int = 0
     """Events that its log has at least: with fewer, some were lost."""
+    erased: int = 0
+    """Events before this one are kept for readers; the state after them is that of a snapshot."""
+    tickets: int | None = None
+    """Tickets handed out before ``first``; None: those of the snapshot at ``first``."""
     is_deleted: bool = False
+
+    @property
+    def base(self) -> int:
+        """The event at which the oldest snapshot stands that recovery can begin with."""
+        return max(self.first, self.erased)
 
     @property
     def replayed(self) -> int:
         """How many events a model with other settings played."""
         return self.eras[-1].until if self.eras else 0
+
+    def eras_until(self, length: int) -> tuple[Era, ...]:
+        """Return the eras of a model whose settings change, or are played anew, after an event."""
+        return (*self.eras, Era(length, self.spec)) if length > self.replayed else self.eras
+
+    def take(self, now: Described) -> None:
+        """Take what has changed; number and name stay."""
+        self.spec, self.first, self.eras, self.has_rule = (
+            now.spec,
+            now.first,
+            now.eras,
+            now.has_rule,
+        )
+        self.length, self.erased, self.tickets = now.length, now.erased, now.tickets
 
 
 class Row(NamedTuple):
@@ -60,6 +83,10 @@ class Note(NamedTuple):
     written: float
     """Seconds since 1970."""
     body: bytes
+    event: int | None = None
+    """Number of the row of the event that it was committed with, if there is one."""
+    size: int | None = None
+    """How many events it was committed with."""
 
 
 class Saved(NamedTuple):
@@ -68,7 +95,7 @@ class Saved(NamedTuple):
     model: int
     length: int
     blob: bytes
-    """What it holds; as it is read, with a head (``belated.store.events.opened_snapshot``)."""
+    """What it holds; as it is read, with a head (``belated.store.events.unseal_snapshot``)."""
 
 
 class Readable(Protocol):

@@ -17,10 +17,13 @@ import socket
 import threading
 from contextlib import suppress
 from time import monotonic
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 from belated.errors import StoreUnavailable
+
+if TYPE_CHECKING:
+    from belated.store.postgres import PostgreSQL
 
 LIMIT = 5.0
 """Seconds after which a process counts as gone that has asked for nothing."""
@@ -38,23 +41,10 @@ _BEAT = (
 )
 
 
-class Session(Protocol):
-    """A database as its heartbeat sees it."""
-
-    def connect(self) -> Any:
-        """Return a new connection."""
-
-    def touch(self) -> None:
-        """Have the writer ask something, without waiting for it."""
-
-    def interrupt(self) -> None:
-        """Break the connection of the writer, so that a call that uses it fails."""
-
-
 class Heartbeat:
     """The heartbeat of a store. It keeps no store alive, and ends with the store, closed or not."""
 
-    def __init__(self, session: Session, where: str, clock: float) -> None:
+    def __init__(self, session: PostgreSQL, where: str, clock: float) -> None:
         self._session, self._where = ref(session), where
         self._connection: Any = None
         self._stopping = threading.Event()
@@ -101,7 +91,7 @@ class Heartbeat:
             del session
         self._close()
 
-    def _beat(self, session: Session) -> None:
+    def _beat(self, session: PostgreSQL) -> None:
         if self._connection is None:
             self._connection = session.connect()
         begin = monotonic()

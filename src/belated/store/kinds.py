@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from belated.errors import SpecError
 from belated.models.chooser import Chooser
@@ -10,10 +10,8 @@ from belated.models.intervals import Intervals
 from belated.models.knobs import Knobs
 from belated.models.learner.learner import Learner
 from belated.models.linear.model import LinearModel
-from belated.store.arguments import clocked
-from belated.store.events import Event
-from belated.store.replay_context import Past, play
-from belated.store.stored import StoredModel, stored_class
+from belated.store.events import LoggedMethod, clocked
+from belated.store.stored import StoredModel, make_stored_class
 
 if TYPE_CHECKING:  # stored models have the methods of their models
 
@@ -33,40 +31,32 @@ if TYPE_CHECKING:  # stored models have the methods of their models
         """``Knobs`` in a store."""
 
 else:
-    StoredLearner, StoredLinear = stored_class(Learner), stored_class(LinearModel)
-    StoredIntervals, StoredChooser = stored_class(Intervals), stored_class(Chooser)
-    StoredKnobs = stored_class(Knobs)
+    StoredLearner, StoredLinear = make_stored_class(Learner), make_stored_class(LinearModel)
+    StoredIntervals, StoredChooser = make_stored_class(Intervals), make_stored_class(Chooser)
+    StoredKnobs = make_stored_class(Knobs)
 
 
-class Kind:
-    """How models of one class are restored, used and rebuilt."""
+class Kind(NamedTuple):
+    """Models of one class, in memory and in a store."""
 
-    def __init__(self, model: type[Any], stored: type[StoredModel]) -> None:
-        self.model, self.stored, self.methods = model, stored, stored.methods
-        self._of_code = {method.code: method for method in self.methods.values()}
+    model: type[Any]
+    stored: type[StoredModel]
+    of_code: dict[int | None, LoggedMethod]
+    """The methods that change a model, by the codes of their events."""
 
-    def apply_all(self, model: Any, events: list[Event]) -> None:
-        """Do again what was done, in order."""
-        for event in events:
-            self._of_code[event[0]].apply(model, event)
-
-    def play(self, model: Any, event: Event, past: Past) -> None:
-        """Let a model with other settings see what was done."""
-        play(self._of_code[event[0]], model, event, past)
+    @property
+    def methods(self) -> dict[str, LoggedMethod]:
+        """The methods that change a model, by name."""
+        return self.stored.methods
 
     def restored(self, blob: bytes, objects: Any = None) -> Any:
         """Return the model that a snapshot holds; ``objects`` are what a snapshot cannot hold."""
         return self.model.restore(blob, objects)
 
-    def needs_times(self, model: Any) -> bool:
-        """Tell whether the deadline of a model is a length of time."""
-        return "tick" not in self.model.CANNOT and clocked(model).settings.needs_times
 
-    def needed_times(self, past: Past) -> bool:
-        """Tell whether the deadline of the model whose events are seen was a length of time."""
-        if "tick" in self.model.CANNOT:  # of a learner, which may not be restored without parts
-            return False
-        return self.needs_times(past.before(self.model.restore))
+def needs_times(model: Any) -> bool:
+    """Tell whether the deadline of a model is a length of time."""
+    return "tick" not in model.CANNOT and clocked(model).settings.needs_times
 
 
 def has_rule(model: Any) -> bool:
@@ -84,11 +74,14 @@ def answerable(model: Any) -> set[int]:
 
 
 KINDS = {
-    "Chooser": Kind(Chooser, StoredChooser),
-    "Intervals": Kind(Intervals, StoredIntervals),
-    "Knobs": Kind(Knobs, StoredKnobs),
-    "Learner": Kind(Learner, StoredLearner),
-    "LinearModel": Kind(LinearModel, StoredLinear),
+    model.__name__: Kind(model, stored, {each.code: each for each in stored.methods.values()})
+    for model, stored in (
+        (Chooser, StoredChooser),
+        (Intervals, StoredIntervals),
+        (Knobs, StoredKnobs),
+        (Learner, StoredLearner),
+        (LinearModel, StoredLinear),
+    )
 }
 
 

@@ -1,21 +1,30 @@
-"""The log as people look at it: one line per prediction, answer, and whatever else was done."""
+"""The log of a model: rows, read some at a time, and lines for people to look at."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from itertools import count
-from typing import Any, NamedTuple
+from itertools import count, islice
+from typing import Any, NamedTuple, TypeVar
 
+from belated.errors import BelatedError, StoreDamaged
 from belated.keys import Key
 from belated.models.knobs.settings import Settings as KnobsSettings
 from belated.models.linear.settings import Settings as LinearSettings
 from belated.store import events as of
-from belated.store.arguments import clocked
-from belated.store.database import Described, Readable, Row
-from belated.store.events import Event
+from belated.store.database import Described, Readable, Row, Saved
+from belated.store.events import Event, clocked
 from belated.store.kinds import KINDS
-from belated.store.recovery import chunks, opened
+from belated.store.tables import Tables
+from belated.store.writer import Writer
+
+T = TypeVar("T")
+
+_ROWS = 10_000  # that are read while nothing is committed
+_CHUNK = 20_000  # events that are decoded at once
+# What a model says of an event, also a hostile one. All else comes from elsewhere, such as a time
+# limit or a want of memory, and says nothing of the log.
+REFUSALS = BelatedError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError
 
 Told = LinearSettings | KnobsSettings
 """What a model was told."""
@@ -84,26 +93,90 @@ class LogLines(Iterator[Logged]):
         return told
 
 
-def lines(database: Readable, about: Described, start: Any) -> Iterator[tuple[Logged, Row, Event]]:
-    """Return the log of a model that was ``start`` before the first event that is kept.
+# --- Rows -----------------------------------------------------------------------------------------
+
+
+class Reader:
+    """Reads a database some rows at a time, on the writer thread."""
+
+    def __init__(self, database: Tables, writer: Writer) -> None:
+        self._database, self._writer = database, writer
+
+    def rows(self, model: int, first: int) -> Iterator[Row]:
+        """Return the rows of a model that hold events from ``first`` on."""
+        return self._some(self._database.rows(model, first), _ROWS)
+
+    def snapshots(self, model: int) -> Iterator[Saved]:
+        """Return the snapshots of a model, the newest first."""
+        return self._some(self._database.snapshots(model), 1)
+
+    def _some(self, found: Iterator[T], most: int) -> Iterator[T]:
+        while some := self._writer.run(lambda: list(islice(found, most))):
+            yield from some
+
+
+def chunks(database: Readable, about: Described, first: int) -> Iterator[list[Row]]:
+    """Return rows of the log with events from ``first`` on, none missing, some at a time."""
+    expected, count, some = first, 0, []
+    for row in database.rows(about.number, first):
+        if row.first > expected or (row.first < expected and expected > first):
+            raise StoreDamaged(
+                f"{about.name!r}: the log goes from event {expected} to event {row.first}: "
+                "something was taken out of it"
+            )
+        some.append(row)
+        expected = row.first + row.size
+        count += row.size
+        if count >= _CHUNK:
+            yield some
+            count, some = 0, []
+    if some:
+        yield some
+
+
+def unseal(about: Described, row: Row) -> bytes:
+    """Return the text of a row of the log, or say which one is damaged."""
+    try:
+        return of.unseal_row(row)
+    except StoreDamaged as error:
+        raise StoreDamaged(
+            f"{about.name!r}: events {row.first} to {row.first + row.size - 1}: {error}"
+        ) from None
+
+
+def read_events(
+    database: Readable, about: Described, first: int
+) -> Iterator[tuple[Row, list[Event]]]:
+    """Return the rows of the log with events from ``first`` on, each with all of its events."""
+    for some in chunks(database, about, first):
+        for row in some:
+            yield row, of.decode_events([unseal(about, row)])
+
+
+# --- Lines ----------------------------------------------------------------------------------------
+
+
+def lines(database: Readable, about: Described, ticket: int) -> Iterator[tuple[Logged, Row, Event]]:
+    """Return the log of a model from the first event that is kept, and its first ticket.
 
     Each line comes with its row of the log and its event.
     """
-    tickets = count(start.rounds)
-    for some in chunks(database, about, about.first):
-        for row in some:
-            for place, event in enumerate(of.decoded([opened(about, row)])):
-                line = line_of(event)
-                if event[0] == of.PREDICT:
-                    line = line._replace(ticket=next(tickets))
-                yield line._replace(number=row.first + place, written=row.written), row, event
+    tickets = count(ticket)
+    for row, events in read_events(database, about, about.first):
+        for number, event in enumerate(events, row.first):
+            line = make_line(event)
+            if event[0] == of.PREDICT:
+                line = line._replace(ticket=next(tickets))
+            yield line._replace(number=number, written=row.written), row, event
 
 
-def line_of(event: Event) -> Logged:
+def make_line(event: Event) -> Logged:
     """Return the line of one event, which does not know the ticket that it handed out."""
     code, at, key = event[0], of.time_in(of.at_of(event)), of.key_of(event)
     if code == of.PREDICT:
-        _, row, _, _, _, played, menu, _, hidden, value, version = of.padded(event, 11)
+        _, row, _, _, _, played, menu, _, hidden, value, version, is_erased = of.padded(event, 12)
+        if is_erased:
+            return Logged(0, 0.0, of.NAMES[of.ERASED], at=at)
         line = Logged(0, 0.0, "predict", key=key, at=at, features=row, value=value, version=version)
         if isinstance(played, dict):
             return line._replace(action=json.dumps(played))

@@ -23,17 +23,18 @@ from belated.store.database import Described, Era, Row, Saved, Source
 from belated.store.events import (
     NAMES,
     Event,
-    encoded,
-    new_row,
-    opened_snapshot,
-    sealed_snapshot,
+    encode_events,
+    seal_row,
+    seal_snapshot,
+    unseal_snapshot,
 )
 from belated.store.kinds import KINDS
-from belated.store.lines import Logged, LogLines, line_of, lines
+from belated.store.lines import Logged, LogLines, lines, make_line
 from belated.store.tables import LARGEST
 
 _ABOUT, _NOTE = b"belated.store", b"belated.note"
-_VERSION = 2
+_VERSION = 3
+_READABLE = (2, 3)  # 3 added what is erased
 _TABLE = 20_000  # events that are written at once
 _COLUMNS = {
     **dict.fromkeys(("number", "commit"), "int64"),
@@ -47,8 +48,7 @@ _COLUMNS = {
     "features": "string",
     "event": "string",
 }
-ENDINGS = ("", ".parquet", ".pq")
-"""How the name of an exported log may end."""
+_ENDINGS = ("", ".parquet", ".pq")
 
 
 def _arrow(where: str) -> tuple[Any, Any]:
@@ -61,10 +61,15 @@ def _arrow(where: str) -> tuple[Any, Any]:
 
 
 @contextmanager
-def exporting(path: StrPath) -> Iterator[Path]:
+def open_export(path: StrPath) -> Iterator[Path]:
     """Return where to write, which becomes a file of this name when all is written."""
-    _check_ending(path)
     target = Path(path)
+    if target.suffix.lower() not in _ENDINGS:  # which promise something else
+        raise StoreError(
+            f"export: the log is written as Parquet, and {target.name} ends in {target.suffix}; "
+            f"give a name such as {target.with_suffix('.parquet').name}; polars and pandas turn "
+            "that into CSV"
+        )
     beside = target.with_name(f".{target.name}.part")
     try:
         yield beside
@@ -76,19 +81,19 @@ def exporting(path: StrPath) -> Iterator[Path]:
 
 
 def export(
-    database: Source, about: Described, path: Path, start: Any, end: int, note: bytes
+    database: Source, about: Described, path: Path, ticket: int, end: int, note: bytes
 ) -> int:
-    """Write the log of a model that was ``start`` before it, up to the event before ``end``.
+    """Write the log of a model from its first ``ticket`` on, up to the event before ``end``.
 
     Returns how many events it has. ``note`` is written into the file as it is.
     """
     arrow, parquet = _arrow("store.export")
     schema = arrow.schema(
         [(name, getattr(arrow, kind)()) for name, kind in _COLUMNS.items()],
-        metadata={_ABOUT: _described(database, about), _NOTE: note},
+        metadata={_ABOUT: _described(database, about, ticket), _NOTE: note},
     )
     count = 0
-    kept = takewhile(lambda each: each[0].number < end, lines(database, about, start))
+    kept = takewhile(lambda each: each[0].number < end, lines(database, about, ticket))
     with parquet.ParquetWriter(path, schema, compression="zstd") as writer:
         while table := [_cells(*each) for each in islice(kept, _TABLE)]:
             writer.write_table(arrow.Table.from_pylist(table, schema=schema))
@@ -100,35 +105,22 @@ def _cells(line: Logged, row: Row, event: Event) -> dict[str, Any]:
     """Return a line of the log with what the columns add to it."""
     features = None if line.features is None else json.dumps(line.features)
     shown = line._replace(key=_text_of(line.key), action=_text_of(line.action), features=features)
-    return {**shown._asdict(), "commit": row.first, "event": encoded(event)}
+    return {**shown._asdict(), "commit": row.first, "event": encode_events(event)}
 
 
-def _check_ending(path: StrPath) -> None:
-    """Refuse names that promise something else than what is written."""
-    target = Path(path)
-    if target.suffix.lower() not in ENDINGS:
-        raise StoreError(
-            f"export: the log is written as Parquet, and {target.name} ends in {target.suffix}; "
-            f"give a name such as {target.with_suffix('.parquet').name}; polars and pandas turn "
-            "that into CSV"
-        )
-
-
-def _described(database: Source, about: Described) -> bytes:
+def _described(database: Source, about: Described, ticket: int) -> bytes:
     """Return what a log needs beside its events."""
-    base = None
-    if about.first > 0:
-        base = next(
-            opened_snapshot(s) for s in database.snapshots(about.number) if s.length == about.first
-        )
+    sealed = (each for each in database.snapshots(about.number) if each.length == about.base)
     return json.dumps(
         {
             "version": _VERSION,
             "kind": about.kind,
             "spec": _text(about.spec),
             "first": about.first,
+            "erased": about.erased,
+            "ticket": ticket,
             "rule": about.has_rule,
-            "base": None if base is None else _text(base),
+            "base": _text(unseal_snapshot(next(sealed))) if about.base > 0 else None,
             "eras": [[era.until, _text(era.spec)] for era in about.eras],
         }
     ).encode()
@@ -145,18 +137,15 @@ def exported(path: StrPath) -> LogLines | None:
         return None
     _, parquet = _arrow("reading a log")
     try:
-        metadata = parquet.read_schema(path).metadata or {}
-        about = json.loads(metadata[_ABOUT]) if _ABOUT in metadata else None
-    except (OSError, ValueError):
-        return None
-    if about is None:
+        about = json.loads((parquet.read_schema(path).metadata or {})[_ABOUT])
+    except (KeyError, OSError, ValueError):
         return None
     with _reading(path):
         kind, spec = about["kind"], _blob(about["spec"])
         eras = [_blob(spec) for _, spec in about["eras"]]
         if kind not in KINDS or (about["base"] and not _blob(about["base"])):
             raise ValueError("another kind of model, or a base that is none")
-    return LogLines(_exported(parquet, path), kind, spec, eras)
+    return LogLines(_read_lines(parquet, path), kind, spec, eras)
 
 
 @contextmanager
@@ -170,38 +159,55 @@ def _reading(path: StrPath) -> Iterator[None]:
         raise StoreError(f"load: {path} is no log that a store has exported ({error})") from error
 
 
-def _exported(parquet: Any, path: StrPath) -> Iterator[Logged]:
+def _read_lines(parquet: Any, path: StrPath) -> Iterator[Logged]:
     with _reading(path):
         table = parquet.read_table(path, columns=["number", "written", "ticket", "event"])
         for number, written, ticket, text in zip(
             *(column.to_pylist() for column in table.columns), strict=True
         ):
-            yield line_of(json.loads(text))._replace(number=number, written=written, ticket=ticket)
+            yield make_line(json.loads(text))._replace(
+                number=number, written=written, ticket=ticket
+            )
 
 
-def note_in(path: StrPath) -> bytes:
+def read_note(path: StrPath) -> bytes:
     """Return the note that ``export`` has put into a file; empty where there is none."""
     _, parquet = _arrow("reading a log")
     with _reading(path):
         return bytes((parquet.read_schema(path).metadata or {}).get(_NOTE, b""))
 
 
-def loaded(path: StrPath, name: str) -> tuple[Described, list[Row], list[Saved]]:
-    """Return what a file says of a model and its log, or say what is wrong with it."""
-    _, parquet = _arrow("store.load")
-    with _reading(path):
-        table = parquet.read_table(path, columns=["number", "commit", "written", "event"])
-        about = json.loads(table.schema.metadata[_ABOUT])
-        if about["version"] != _VERSION or about["kind"] not in KINDS:
-            raise ValueError("another version, or another kind of model")
-        found = list(zip(*(column.to_pylist() for column in table.columns), strict=True))
-        first = _whole(about["first"], 0, LARGEST - len(found))
-        if (about["base"] is None) != (first == 0):
-            raise ValueError("a log that begins later needs a snapshot to begin with")
-        spec, eras = _blob(about["spec"]), _eras(about["eras"], first + len(found))
-        described = Described(0, name, about["kind"], spec, first, eras, bool(about["rule"]))
-        base = [] if about["base"] is None else [Saved(0, first, _blob(about["base"]))]
-        return described, list(_rows(found, first)), base
+class Loaded:
+    """The log of a file as a database has it, to see where it leads before it is stored."""
+
+    def __init__(self, path: StrPath, name: str) -> None:
+        _, parquet = _arrow("store.load")
+        with _reading(path):
+            table = parquet.read_table(path, columns=["number", "commit", "written", "event"])
+            about = json.loads(table.schema.metadata[_ABOUT])
+            if about["version"] not in _READABLE or about["kind"] not in KINDS:
+                raise ValueError("another version, or another kind of model")
+            found = list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+            first = _whole(about["first"], 0, LARGEST - len(found))
+            end = first + len(found)
+            erased = _whole(about.get("erased", 0), 0, end)
+            if (about["base"] is None) != (max(first, erased) == 0):
+                raise ValueError("a log that begins later needs a snapshot to begin with")
+            spec, eras = _blob(about["spec"]), _eras(about["eras"], end)
+            self.about = Described(0, name, about["kind"], spec, first, eras, bool(about["rule"]))
+            if erased:
+                self.about.tickets = _whole(about["ticket"], 0, LARGEST)
+                self.about.erased = erased
+            self.log = list(_rows(found, first))
+            self.base = [Saved(0, self.about.base, _blob(about["base"]))] if about["base"] else []
+
+    def rows(self, model: int, first: int) -> Iterator[Row]:
+        """Return the rows that hold events from ``first`` on."""
+        return (row for row in self.log if row.first + row.size > first)
+
+    def snapshots(self, model: int) -> Iterator[Saved]:
+        """Return the snapshot that the log begins with, if there is one."""
+        return (saved._replace(blob=seal_snapshot(0, saved)) for saved in self.base)
 
 
 def _rows(found: list[tuple[int, int, float, str]], first: int) -> Iterator[Row]:
@@ -215,7 +221,9 @@ def _rows(found: list[tuple[int, int, float, str]], first: int) -> Iterator[Row]
         written = float(group[0][2])
         if not math.isfinite(written):
             raise ValueError(f"event {expected} was written at {written}")
-        yield new_row(0, expected, written, ",".join(_event(line[3]) for line in group), len(group))
+        yield seal_row(
+            0, expected, written, ",".join(_event(line[3]) for line in group), len(group)
+        )
         expected += len(group)
 
 
@@ -225,7 +233,7 @@ def _event(text: str) -> str:
         raise ValueError("what is no event")
     if event[0] not in NAMES:
         raise ValueError(f"{event[0]!r} is no event")
-    return encoded(event)
+    return encode_events(event)
 
 
 def _eras(given: Any, end: int) -> tuple[Era, ...]:
@@ -241,21 +249,6 @@ def _whole(number: Any, low: int, high: int) -> int:
     if type(number) is not int or not low <= number <= high:
         raise ValueError(f"{number!r} is no whole number from {low} to {high}")
     return number
-
-
-class Loaded:
-    """The log of a file as a database has it, to see where it leads before it is stored."""
-
-    def __init__(self, rows: list[Row], base: list[Saved]) -> None:
-        self._rows, self._base = rows, base
-
-    def rows(self, model: int, first: int) -> Iterator[Row]:
-        """Return the rows that hold events from ``first`` on."""
-        return (row for row in self._rows if row.first + row.size > first)
-
-    def snapshots(self, model: int) -> Iterator[Saved]:
-        """Return the snapshot that the log begins with, if there is one."""
-        return (saved._replace(blob=sealed_snapshot(0, saved)) for saved in self._base)
 
 
 def _text(blob: bytes) -> str:

@@ -27,19 +27,20 @@ from urllib.parse import urlsplit
 from belated.errors import MissingExtra, StoreDamaged, StoreError, StoreInUse, StoreUnavailable
 from belated.store.database import Note, Row, Saved
 from belated.store.heartbeat import CLOCK, LIMIT, LOCKS, Heartbeat
-from belated.store.tables import ADD_ROW, TABLES, Execute, Tables
+from belated.store.tables import ADD_ROW, MIGRATIONS, TABLES, VERSION, Execute, Tables
 
 _CLASS = 0x62656C61  # "bela", among the advisory locks
 _SETTING_UP = 0
 _PATIENCE = 2.0  # seconds that the server may take to end a session
 _MOMENT = 1.0  # seconds at most between getting the lock of a model and writing the owner
-_VERSION = "3"
-_OURS = TABLES.format(
+_FIRST = TABLES.format(
     number="BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
     key="BIGINT PRIMARY KEY",
     blob="BYTEA",
     real="DOUBLE PRECISION",
 )
+_VERSIONS = range(min(MIGRATIONS) - 1, VERSION + 1)
+_COMMENT = "a store, version {}"
 _OWNERS = (
     "CREATE TABLE IF NOT EXISTS belated.owners "
     "(model BIGINT PRIMARY KEY, pid BIGINT NOT NULL, address TEXT)"
@@ -170,13 +171,17 @@ class PostgreSQL(Tables):
             ).fetchone()
             if comment is None:
                 connection.execute("CREATE SCHEMA belated")
-                connection.execute(f"COMMENT ON SCHEMA belated IS 'a store, version {_VERSION}'")
-                connection.execute(_OURS)
-            elif comment[0] != f"a store, version {_VERSION}":
+                connection.execute(_FIRST)
+                comment = [_COMMENT.format(_VERSIONS[0])]
+            known = {_COMMENT.format(version): version for version in _VERSIONS}
+            if comment[0] not in known:
                 raise StoreError(
                     f"open: {self.where} has a schema belated that is no store, or one of another "
                     "version of belated"
                 )
+            for version in range(known[comment[0]] + 1, VERSION + 1):
+                connection.execute(MIGRATIONS[version])
+                connection.execute(f"COMMENT ON SCHEMA belated IS '{_COMMENT.format(version)}'")
             connection.execute(_OWNERS)
 
     @contextmanager
@@ -210,6 +215,13 @@ class PostgreSQL(Tables):
             if isinstance(error, self._driver.Error):
                 raise self._ours(self.where, error, is_unknown) from error
             raise
+
+    def _vacuum(self) -> None:
+        """Make the space of deleted rows free; what has it next overwrites them."""
+        with self._connected() as connection:
+            connection.execute("SET statement_timeout = 0")
+            connection.execute("VACUUM events, snapshots, notes, models, eras")
+            connection.execute(_SESSION)
 
     def _give_up(self, connection: Any) -> None:
         """Close a connection; once more does no harm."""

@@ -1,28 +1,23 @@
-"""From the log to the model: the newest good snapshot, and what came after it."""
+"""From the log to the model in use: the newest good snapshot, and what came after it."""
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
-from itertools import islice
-from typing import Any, NamedTuple, TypeVar
+import threading
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from belated.errors import BelatedError, SnapshotError, StoreDamaged, StoreError
+from belated.errors import SnapshotError, StoreDamaged, StoreError, UnknownModel
 from belated.logger import LOG
-from belated.store.database import Described, Era, Readable, Row, Saved, Source
-from belated.store.events import Event, decoded, opened_row, opened_snapshot
-from belated.store.kinds import KINDS, Kind, answerable
-from belated.store.replay_context import Past
-from belated.store.tables import Tables
-from belated.store.writer import Writer
+from belated.models.linear.model import LinearModel
+from belated.store.database import Described, Source
+from belated.store.events import decode_events, unseal_snapshot
+from belated.store.kinds import KINDS, Kind, needs_times
+from belated.store.lines import REFUSALS, chunks, unseal
+from belated.store.rebuild import Rebuilt
 
-T = TypeVar("T")
-
-_ROWS = 10_000  # that are read while nothing is committed
-_CHUNK = 20_000  # events that are decoded at once
-# What a model says of an event, also a hostile one. All else comes from elsewhere, such as a time
-# limit or a want of memory, and says nothing of the log.
-_REFUSALS = BelatedError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError
+if TYPE_CHECKING:
+    from belated.store.batch import Batch
+    from belated.store.store import Store
 
 
 class Recovered(NamedTuple):
@@ -37,7 +32,7 @@ class Recovered(NamedTuple):
     """Whether its deadline is a length of time."""
 
 
-def recovered(
+def recover_model(
     database: Source, about: Described, objects: Any, until: int | None = None
 ) -> Recovered:
     """Return the model that a log leads to, bit for bit the one that was there.
@@ -64,7 +59,7 @@ def recovered(
             f"{about.name!r}: the log ends before event {length}, and once had {about.length}: "
             "something was taken out of it"
         )
-    return Recovered(model, length, saved, kind.needs_times(model))
+    return Recovered(model, length, saved, needs_times(model))
 
 
 def _start(database: Source, about: Described, objects: Any, until: int | None) -> tuple[Any, int]:
@@ -74,7 +69,7 @@ def _start(database: Source, about: Described, objects: Any, until: int | None) 
         if until is not None and saved.length > until:
             continue
         try:
-            return kind.restored(opened_snapshot(saved), objects), saved.length
+            return kind.restored(unseal_snapshot(saved), objects), saved.length
         except SnapshotError as error:
             LOG.warning(
                 "%r: the snapshot at event %d cannot be used; an older one or the log is read "
@@ -83,36 +78,19 @@ def _start(database: Source, about: Described, objects: Any, until: int | None) 
                 saved.length,
                 error,
             )
-    if about.first > 0:
+    if about.first > 0 or (until is None and about.erased > 0):
         raise StoreDamaged(
-            f"{about.name!r}: the log begins at event {about.first}, and the snapshot of what was "
-            "before cannot be used"
+            f"{about.name!r}: the state after event {about.base} is that of a snapshot, which "
+            "cannot be used"
         )
     return kind.restored(about.spec, objects), 0
 
 
-def begun(database: Source, about: Described, objects: Any) -> Any:
-    """Return the model as it was before the first event that is kept."""
-    return _start(database, about, objects, about.first)[0]
-
-
-def chunks(database: Readable, about: Described, first: int) -> Iterator[list[Row]]:
-    """Return rows of the log with events from ``first`` on, none missing, some at a time."""
-    expected, count, some = first, 0, []
-    for row in database.rows(about.number, first):
-        if row.first > expected or (row.first < expected and expected > first):
-            raise StoreDamaged(
-                f"{about.name!r}: the log goes from event {expected} to event {row.first}: "
-                "something was taken out of it"
-            )
-        some.append(row)
-        expected = row.first + row.size
-        count += row.size
-        if count >= _CHUNK:
-            yield some
-            count, some = 0, []
-    if some:
-        yield some
+def first_ticket(database: Source, about: Described, objects: Any) -> int:
+    """Return the number of tickets that were handed out before the first event that is kept."""
+    if about.tickets is not None:
+        return about.tickets
+    return int(_start(database, about, objects, about.first)[0].rounds)
 
 
 def _applied(
@@ -121,14 +99,15 @@ def _applied(
     """Apply all events from ``first`` on to a model, and return how many there are in all."""
     length = first
     for some in chunks(database, about, first):
-        events = decoded(opened(about, row) for row in some)
+        events = decode_events(unseal(about, row) for row in some)
         start = some[0].first
         if start + len(events) != some[-1].first + some[-1].size:
             raise StoreDamaged(f"{about.name!r}: rows of the log have other events than they say")
         wanted = events[length - start : None if until is None else max(until - start, 0)]
         try:
-            kind.apply_all(model, wanted)
-        except _REFUSALS as error:
+            for event in wanted:
+                kind.of_code[event[0]].apply(model, event)
+        except REFUSALS as error:
             raise StoreDamaged(
                 f"{about.name!r}: an event of the log, from {length} on, is refused ({error}); was "
                 "it written by another version of belated?"
@@ -139,100 +118,70 @@ def _applied(
     return length
 
 
-def opened(about: Described, row: Row) -> bytes:
-    """Return the text of a row of the log, or say which one is damaged."""
-    try:
-        return opened_row(row)
-    except StoreDamaged as error:
-        raise StoreDamaged(
-            f"{about.name!r}: events {row.first} to {row.first + row.size - 1}: {error}"
-        ) from None
+# --- Models that are in use -----------------------------------------------------------------------
 
 
-# --- Other settings -------------------------------------------------------------------------------
+class Entry:
+    """One model of a store, shared by all that use it.
 
+    ``is_stale`` says that the state in memory may have events that will never be committed; then it
+    is recovered from the log before it is used again.
+    """
 
-class Rebuilt:
-    """A model with other settings that sees a log, as far as it has come."""
+    def __init__(self, store: Store, about: Described, objects: Any = None) -> None:
+        self.store, self.about = store, about
+        self.objects = objects
+        """What a log cannot hold: a rule of the user's own, a spec with Python objects."""
+        self.lock = threading.RLock()
+        self.model: Any = None
+        self.is_stale = True
+        self.length = 0
+        """Events so far; also the number of the next."""
+        self.committed = 0
+        """Events that are on disk: the next row of the log begins there."""
+        self.saved = 0
+        """Events before the newest snapshot."""
+        self.needs_times = False
+        """Whether events without a time get that of the system."""
+        self.newest: Batch | None = None
+        """Where the newest event is."""
 
-    def __init__(
-        self,
-        about: Described,
-        model: Any,
-        length: int = 0,
-        has_times: bool = False,
-        *,
-        is_shadow: bool = False,
-    ) -> None:
-        if about.first > length:
-            raise StoreError(
-                f"rebuild: the events of {about.name!r} before event {about.first} were compacted, "
-                "so that no other model can see them"
-            )
-        self.model = model
-        self.length = length
-        """Events seen so far."""
-        self._about = about
-        self._past = Past(has_times=has_times, is_shadow=is_shadow)
-        self._past.keys = dict(model._keys.items())  # given back at the end
-        model._keys.replace(())
-        self._specs = iter([*about.eras, Era(1 << 62, about.spec)])
-        self._end = 0  # of what was played with the settings in ``past``
-
-    @property
-    def has_times(self) -> bool:
-        """Whether the log has had a time so far."""
-        return self._past.has_times
-
-    def go_on(self, database: Readable, until: int | None = None) -> None:
-        """See what has come since, up to an event."""
-        for some in chunks(database, self._about, self.length):
-            for row in some:
-                self._past.written = row.written
-                events = decoded([opened(self._about, row)])[self.length - row.first :]
-                for event in events:
-                    if self.length == until:
-                        return
-                    self._see(event)
-
-    def _see(self, event: Event) -> None:
-        kind = KINDS[self._about.kind]
-        while self.length >= self._end:
-            self._end, self._past.spec = next(self._specs)
-            self._past.needs_times = kind.needed_times(self._past)
+    def open(self, spec: Any) -> None:
+        """Have the model ready, with what a spec has that a log cannot hold, if one is given."""
+        before = self.objects
+        is_new = self.model is None or self.about.has_rule
+        if spec is not None and is_new and spec._parts is not before:
+            self.objects, self.is_stale = spec._parts, True
         try:
-            kind.play(self.model, event, self._past)
-            self._past.close(event)
-        except _REFUSALS as error:
-            raise StoreError(
-                f"rebuild: event {self.length} of {self._about.name!r} cannot be played with these "
-                f"settings: {error}"
-            ) from error
-        self.length += 1
+            self.ready()
+        except BaseException:  # such as a rule that does not say what the log has
+            self.objects = before
+            raise
 
-    def finish(self) -> None:
-        """Give the keys to the tickets that can still be answered."""
-        alive, keys = answerable(self.model), self._past.keys
-        self.model._keys.replace((key, keys[key]) for key in keys if keys[key] in alive)
+    def ready(self) -> Any:
+        """Return the model as it was committed and applied; the caller has the lock."""
+        if self.about.is_deleted:
+            raise UnknownModel(f"the model {self.about.name!r} was deleted")
+        self.store.check_open()
+        if self.about.has_rule:
+            check_rule(self.about, self.objects)
+        if self.is_stale:
+            self.store.recover(self)
+        return self.model
+
+    def take(self, found: Recovered) -> None:
+        """Go on from what the log has led to."""
+        self.model, self.length, self.saved = found.model, found.length, found.saved
+        if isinstance(self.model, LinearModel):
+            self.model.is_logged = True
+        self.committed, self.needs_times = found.length, found.needs_times
+        self.newest, self.is_stale = None, False
 
 
-# --- Reading --------------------------------------------------------------------------------------
-
-
-class Reader:
-    """Reads a database some rows at a time, on the writer thread."""
-
-    def __init__(self, database: Tables, writer: Writer) -> None:
-        self._database, self._writer = database, writer
-
-    def rows(self, model: int, first: int) -> Iterator[Row]:
-        """Return the rows of a model that hold events from ``first`` on."""
-        return self._some(self._database.rows(model, first), _ROWS)
-
-    def snapshots(self, model: int) -> Iterator[Saved]:
-        """Return the snapshots of a model, the newest first."""
-        return self._some(self._database.snapshots(model), 1)
-
-    def _some(self, found: Iterator[T], most: int) -> Iterator[T]:
-        while some := self._writer.run(lambda: list(islice(found, most))):
-            yield from some
+def check_rule(about: Described, rule: Any) -> None:
+    """Refuse to go on with another rule than the one that a model was put in with."""
+    if about.has_rule and rule is None:
+        raise StoreError(
+            f"the model {about.name!r} was put in with a rule of its own (decide), which no file "
+            f"can hold: give it again, store.model({about.name!r}, Chooser(..., decide=...))"
+        )

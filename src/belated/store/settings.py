@@ -11,7 +11,7 @@ from belated.models.chooser import Chooser
 from belated.models.clock import has_unit
 from belated.models.intervals import Intervals
 from belated.models.linear.model import LinearModel
-from belated.store.arguments import clocked
+from belated.store.events import clocked
 from belated.store.kinds import KINDS, kind_of
 
 _INTERNAL = {"decide": "_decide"}  # arguments that are kept under another name

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 from belated.errors import BelatedError, SpecError
 from belated.logger import LOG
 from belated.models.clock import AFTER_DATES
-from belated.store.arguments import clocked
-from belated.store.database import Described
+from belated.store.database import Described, Readable
+from belated.store.erasure import KeyEvents
+from belated.store.events import clocked
 from belated.store.kinds import KINDS, kind_of
-from belated.store.recovery import Rebuilt
+from belated.store.rebuild import Rebuilt
 
 if TYPE_CHECKING:
     from belated.store.store import Store
@@ -50,12 +51,12 @@ class Shadow:
         snapshot: bytes = self.model.snapshot()
         return json.dumps([self.length, self._has_times]).encode() + b"\n" + snapshot
 
-    def catch_up(self, store: Store, about: Described, until: int | None = None) -> None:
+    def catch_up(self, database: Readable, about: Described, until: int | None = None) -> None:
         """Read what has been committed since, up to an event."""
         with self._lock:
             rebuilt = Rebuilt(about, self.model, self.length, self._has_times, is_shadow=True)
             try:
-                rebuilt.go_on(store.reader, until)
+                rebuilt.go_on(database, until)
             finally:
                 rebuilt.finish()
                 self.length, self._has_times = rebuilt.length, rebuilt.has_times
@@ -84,7 +85,20 @@ class Shadows:
                 "be compared; store.rebuild builds a model with other labels from the log"
             )
         shadow = Shadow(kind.restored(spec.snapshot()))
-        shadow.catch_up(self._store, about)
+        shadow.catch_up(self._store.reader, about)
+        self._keep(about, shadow)
+
+    def erase(self, about: Described, found: KeyEvents, rebuild: bool) -> None:
+        """Close the tickets of a key, before it is erased from the log, or build a shadow anew."""
+        shadow = self._found(about)
+        if shadow is None:
+            return
+        if rebuild:
+            shadow = Shadow(shadow.model.fresh())
+            shadow.catch_up(found, about)
+        else:
+            shadow.catch_up(self._store.reader, about)
+            found.cancel(shadow.model)
         self._keep(about, shadow)
 
     def end(self, about: Described) -> None:
@@ -101,7 +115,7 @@ class Shadows:
         if shadow is None:
             return None
         try:
-            shadow.catch_up(self._store, about, until)
+            shadow.catch_up(self._store.reader, about, until)
         except BaseException:  # it may have half an event
             self._known.pop(about.number, None)
             raise

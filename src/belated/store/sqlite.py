@@ -26,11 +26,10 @@ from typing import Any
 from weakref import WeakSet
 
 from belated.errors import StoreClosed, StoreDamaged, StoreError, StoreInUse, StoreUnavailable
-from belated.store.tables import ADD_ROW, TABLES, Execute, Tables
+from belated.store.tables import ADD_ROW, MIGRATIONS, TABLES, VERSION, Execute, Tables
 
 _APPLICATION = 0x62656C61  # "bela"
-_VERSION = 3
-_OURS = TABLES.format(
+_FIRST = TABLES.format(
     number="INTEGER PRIMARY KEY AUTOINCREMENT", key="INTEGER PRIMARY KEY", blob="BLOB", real="REAL"
 )
 
@@ -47,11 +46,15 @@ class SQLite(Tables):
         self._files: dict[str, _File] = {}  # the files that are open, by their paths
         self._size = 0  # of the database when it was last checked
         self._name = str(self.path)
+        beside = _lock_of(self.path)
+        was_there = beside.exists()
         self._lock: int | None = _locked(self.path)
         _HERE.add(self)
         try:
             self._open()
         except BaseException:
+            if not was_there:  # as what lies there may be no store
+                beside.unlink(missing_ok=True)
             self.close()
             raise
 
@@ -96,7 +99,7 @@ class SQLite(Tables):
                 raise StoreUnavailable(f"{path}: {error.strerror}; {_PUT_BACK}") from error
             if (found.st_dev, found.st_ino) != opened:
                 raise StoreUnavailable(f"{path} was replaced by another file; {_PUT_BACK}")
-            if path == self._name:  # the database is never vacuumed, so it never shrinks
+            if path == self._name:  # only ``_vacuum`` lets the database shrink
                 if found.st_size < self._size:
                     raise StoreUnavailable(f"{path} was truncated; {_PUT_BACK}")
                 self._size = found.st_size
@@ -130,6 +133,22 @@ class SQLite(Tables):
         except BaseException as error:
             self._fail(error)
             raise
+
+    def _vacuum(self) -> None:
+        """Write the file anew, and empty the write-ahead log."""
+        self.check()
+        name, self._name = self._name, ""  # the file may become shorter
+        try:
+            with self._reading() as execute:
+                execute("VACUUM")
+                ((is_busy, *_),) = execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        finally:
+            self._size, self._name = 0, name
+        if is_busy:
+            raise StoreUnavailable(
+                f"{self.path}: another process reads the file, so that erased bytes stay in its "
+                "write-ahead log: end that process, and erase the key again"
+            )
 
     def _fail(self, error: BaseException) -> None:
         """Close the connection, which rolls back; an error of SQLite becomes ours."""
@@ -205,22 +224,30 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     found = _schema(connection)
     if (application, found) == (0, set()):
-        connection.executescript(
-            f"BEGIN; {_OURS} PRAGMA application_id = {_APPLICATION}; "
-            f"PRAGMA user_version = {_VERSION}; COMMIT;"
-        )
+        version = 0
     elif application != _APPLICATION:
         raise StoreError(f"open: {path} is a database of something else; nothing has changed")
-    elif version != _VERSION:
+    elif version != VERSION and version + 1 not in MIGRATIONS:
         raise StoreError(
-            f"open: {path} is a store of version {version}, this version of belated reads version "
-            f"{_VERSION}"
+            f"open: {path} is a store of version {version}, this version of belated reads versions "
+            f"{min(MIGRATIONS) - 1} to {VERSION}"
         )
-    elif found != _expected():
+    elif found != _expected(version):
         raise StoreError(
             f"open: {path} has tables, triggers or views that no store makes, and they could do "
             "anything; nothing has changed"
         )
+    if version < VERSION:
+        connection.executescript(
+            f"BEGIN; {_steps(version, VERSION)} PRAGMA application_id = {_APPLICATION}; "
+            f"PRAGMA user_version = {VERSION}; COMMIT;"
+        )
+
+
+def _steps(before: int, version: int) -> str:
+    """Return what leads from the tables of one version, 0 for none, to those of another."""
+    migrations = [text for to, text in MIGRATIONS.items() if before < to <= version]
+    return "".join([_FIRST, *migrations] if before == 0 else migrations)
 
 
 def _schema(connection: sqlite3.Connection) -> set[tuple[str, str, str]]:
@@ -231,18 +258,22 @@ def _schema(connection: sqlite3.Connection) -> set[tuple[str, str, str]]:
 
 
 @cache
-def _expected() -> set[tuple[str, str, str]]:
-    """Return what a store is made of."""
+def _expected(version: int) -> set[tuple[str, str, str]]:
+    """Return what a store of a version is made of."""
     with closing(sqlite3.connect(":memory:")) as connection:
-        connection.executescript(_OURS)
+        connection.executescript(_steps(0, version))
         return _schema(connection)
+
+
+def _lock_of(path: Path) -> Path:
+    return path.with_name(path.name + ".lock")
 
 
 def _locked(path: Path) -> int:
     """Return a lock on a store, for as long as the file is open."""
     if path.is_dir():
         raise StoreError(f"open: {path} is a folder; a store is a file: give the path of one")
-    beside = path.with_name(path.name + ".lock")
+    beside = _lock_of(path)
     try:
         if path.exists() and path.stat().st_nlink > 1:
             raise StoreError(

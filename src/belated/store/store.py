@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from time import time
@@ -19,9 +18,12 @@ from belated.errors import (
     StoreDamaged,
     StoreError,
     StoreInUse,
+    StoreUnavailable,
     UnknownModel,
 )
 from belated.files import StrPath
+from belated.keys import Key, check_key
+from belated.logger import LOG
 from belated.models.chooser import Chooser
 from belated.models.intervals import Intervals
 from belated.models.knobs import Knobs
@@ -29,9 +31,9 @@ from belated.models.learner.learner import Learner
 from belated.models.linear.model import LinearModel
 from belated.models.moments import Time, time_of
 from belated.store.batch import Added
-from belated.store.database import Described, Era, Note, Row, Saved
-from belated.store.entry import Entry, check_rule
-from belated.store.events import Event, decoded, new_row
+from belated.store.database import Described, Note, Row, Saved
+from belated.store.erasure import Erased, KeyEvents, check_erased
+from belated.store.events import PREDICT, Event, seal_row
 from belated.store.kinds import (
     KINDS,
     StoredChooser,
@@ -42,11 +44,12 @@ from belated.store.kinds import (
     has_rule,
     kind_of,
 )
-from belated.store.lines import LogLines, lines
-from belated.store.recovery import Reader, Rebuilt, begun, opened, recovered
+from belated.store.lines import LogLines, Reader, lines, read_events
+from belated.store.rebuild import Rebuilt
+from belated.store.recovery import Entry, check_rule, first_ticket, recover_model
 from belated.store.settings import with_settings
 from belated.store.shadow import Shadows
-from belated.store.tables import Tables
+from belated.store.tables import Tables, at
 from belated.store.writer import Writer
 
 T = TypeVar("T")
@@ -86,13 +89,17 @@ class Store:
         """The database, for long reads that commits interrupt."""
         self.shadows = Shadows(self)
         """Second models on the same events."""
-        self._known: dict[str, Described] = {}
         self._entries: dict[str, Entry] = {}
-        self._losses = 0  # of the connection, and with it of all that was held
+        self.losses = 0
+        """How often the connection to a shared database was lost, and all models with it."""
         self.on_lost: Callable[[], None] | None = None
         """Is called when the connection to a shared database was lost, and all models with it."""
         database.lost, database.post = self._lost, self.writer.post
-        self._look_around()
+        self.writer.run(self._reconcile)
+        try:
+            self.writer.run(database.clean)  # if a process was killed while it erased
+        except StoreUnavailable as error:
+            LOG.warning("%s", error)
 
     def __enter__(self) -> Self:
         """Return the store."""
@@ -127,17 +134,13 @@ class Store:
     def _save_all(self) -> None:
         for entry in list(self._entries.values()):
             with entry.lock:
-                is_far = entry.length - entry.saved >= _FEW
-                if is_far and not entry.is_stale and not entry.about.is_deleted:
+                if entry.length - entry.saved >= _FEW and not entry.is_stale:
                     _stored(entry)._save(entry.model)
 
     def _mark_all(self) -> None:
         """Note how long the logs are, so that it is seen if they become shorter."""
-        longer = {
-            entry.about.number: entry.committed
-            for entry in list(self._entries.values())
-            if entry.committed > entry.about.length and not entry.about.is_deleted
-        }
+        entries = list(self._entries.values())
+        longer = {e.about.number: e.committed for e in entries if e.committed > e.about.length}
         if longer:
             with suppress(StoreError):  # it is in the logs as well
                 self._database.mark(longer)
@@ -161,11 +164,6 @@ class Store:
         """Raise ``StoreUnavailable`` if the store cannot be written at the moment."""
         self.check_open()
         self._database.check()
-
-    @property
-    def losses(self) -> int:
-        """How often the connection to a shared database was lost, and all models with it."""
-        return self._losses
 
     @property
     def is_shared(self) -> bool:
@@ -206,65 +204,54 @@ class Store:
         """
         self.check_open()
         while True:
-            entry = self._entry(name, spec)
+            entry = self._entries.get(name) if spec is None and type(name) is str else None
+            if entry is None:
+                with self._lock:
+                    entry = self._opened(name, spec)
             with entry.lock:  # and no other, so that other models are used meanwhile
                 if self._entries.get(name) is entry:
-                    self._bring_back(entry, spec)
+                    entry.open(spec)
                     return _stored(entry)
 
-    def _entry(self, name: str, spec: Any) -> Entry:
-        """Return what all share who use a model; it may have to be recovered."""
-        entry = self._entries.get(name) if spec is None else None
-        if entry is not None:
-            return entry
-        with self._lock:
-            about = self._found(name)
-            if about is None:
-                if spec is None:
-                    raise self._unknown(name)
-                about = self._create(name, spec)
-            elif spec is not None:
-                self._compare(about, spec)
-            if name not in self._entries:
-                self._entries[name] = Entry(self, about, getattr(spec, "_parts", None))
-            return self._entries[name]
-
-    def _bring_back(self, entry: Entry, spec: Any) -> None:
-        """Have a model ready, or forget its entry where it never was; its lock is held."""
-        try:
-            if spec is not None and entry.about.has_rule:
-                entry.give_rule(spec._parts)
-            entry.ready()
-        except BaseException:
-            if entry.model is None:
-                self._entries.pop(entry.about.name, None)
-            raise
+    def _opened(self, name: str, spec: Any) -> Entry:
+        """Return what all share who use a model, which is put in if it is new."""
+        entry = self._find(name)
+        if entry is None and spec is None:
+            raise self._unknown(name)
+        if entry is None:
+            about = Described(0, name, kind_of(spec), spec.snapshot(), 0, has_rule=has_rule(spec))
+            if self.writer.run(lambda: self._add(about)):
+                return self._entries[name]
+            entry = self._find(name)  # another process was quicker
+            if entry is None:
+                raise StoreError(f"{name!r} was made and deleted meanwhile; nothing has changed")
+        if spec is not None:
+            self._compare(entry.about, spec)
+        return entry
 
     def models(self) -> list[str]:
         """Return the names of all models, sorted."""
         self.check_open()
         if self._database.is_shared:
-            self._look_around()
-        return sorted(self._known)
+            self.writer.run(self._reconcile)
+        return sorted(self._entries)
 
     def delete(self, name: str, note: tuple[str, bytes] | None = None) -> None:
         """Remove a model with its log; there is no way back.
 
         ``note`` is the name and the body of a note that is kept in the same commit (see ``keep``).
         """
-        self.check_open()
-        with self._lock:
-            about = self._about(name)
-            with self._alone(name):
+        self.check_open()  # before the locks, which nobody may give back after a fork
+        with self._lock, (entry := self._there(name)).lock:
 
-                def delete() -> None:
-                    self._own(about)
-                    notes = () if note is None else (Note(note[0], time(), note[1]),)
-                    self._database.delete(about.number, notes)
-                    self._forget(name)
+            def delete() -> None:
+                self._own(entry.about)
+                notes = () if note is None else (Note(note[0], time(), note[1]),)
+                self._database.delete(entry.about.number, notes)
+                self._forget(name)
 
-                self.writer.run(delete)
-                self.shadows.end(about)
+            self.writer.run(delete)
+            self.shadows.end(entry.about)
 
     def release(self, name: str) -> None:
         """Forget a model, and let another process write it where several share a store.
@@ -272,71 +259,50 @@ class Store:
         Nothing of it is lost: ``model`` brings it back, and so do calls of those who still have it.
         """
         self.check_open()
-        with self._lock:
-            about, entry = self._about(name), self._entries.get(name)
-            with self._alone(name):
+        with self._lock, (entry := self._there(name)).lock:
 
-                def release() -> None:
-                    if entry is not None:
-                        entry.model, entry.is_stale = None, True
-                    self._database.release(about.number)
+            def release() -> None:
+                entry.model, entry.is_stale = None, True
+                self._database.release(entry.about.number)
 
-                self.writer.run(release)
+            self.writer.run(release)
 
-    def _alone(self, name: str) -> AbstractContextManager[Any]:
-        """Return the lock of a model; the caller has that of the list."""
-        entry = self._entries.get(name)
-        return nullcontext() if entry is None else entry.lock
-
-    def _about(self, name: str) -> Described:
+    def _there(self, name: str) -> Entry:
+        """Return what all share who use a model, which must be there."""
         self.check_open()
-        about = self._found(name)
-        if about is None:
+        entry = self._find(name)
+        if entry is None:
             raise self._unknown(name)
-        return about
+        return entry
 
-    def _found(self, name: str) -> Described | None:
-        """Return what is known of a model, also if another process has just made it."""
-        if _checked(name) not in self._known and self._database.is_shared:
-            self._look_around()
-        return self._known.get(name)
+    def _find(self, name: str) -> Entry | None:
+        """Return what all share who use a model, also if another process has just made it."""
+        if _checked(name) not in self._entries and self._database.is_shared:
+            self.writer.run(self._reconcile)
+        return self._entries.get(name)
 
     def _unknown(self, name: str) -> UnknownModel:
-        there = ", ".join(map(repr, sorted(self._known)[:20])) or "none"
-        more = f", and {len(self._known) - 20} more" if len(self._known) > 20 else ""
+        known = sorted(self._entries)
+        there = ", ".join(map(repr, known[:20])) or "none"
+        more = f", and {len(known) - 20} more" if len(known) > 20 else ""
         return UnknownModel(f"no model {name!r} in {self.where}; there are: {there}{more}")
-
-    def _look_around(self) -> None:
-        """See which models there are now."""
-        self.writer.run(self._reconcile)
 
     def _reconcile(self) -> None:
         """Forget models that are not there any more, and read about new ones."""
         numbers = self._database.numbers()
-        for name, known in list(self._known.items()):
-            if numbers.get(name) != known.number:
+        for name, entry in list(self._entries.items()):
+            if numbers.get(name) != entry.about.number:
                 self._forget(name)
-        for name in numbers.keys() - self._known.keys():
+        for name in numbers.keys() - self._entries.keys():
             about = self._database.described(numbers[name])
             if about is not None:
                 if about.kind not in KINDS:
                     raise StoreDamaged(f"{name!r} is a {about.kind}, which no store holds")
-                self._known[name] = about
+                self._entries[name] = Entry(self, about)
 
     def _forget(self, name: str) -> None:
         """Forget a model that is not there any more."""
-        self._known.pop(name).is_deleted = True
-        self._entries.pop(name, None)
-
-    def _create(self, name: str, spec: Any) -> Described:
-        about = Described(0, name, kind_of(spec), spec.snapshot(), 0, has_rule=has_rule(spec))
-        if self.writer.run(lambda: self._add(about)):
-            return about
-        found = self._found(name)  # another process was quicker
-        if found is None:
-            raise StoreError(f"{name!r} was made and deleted meanwhile; nothing has changed")
-        self._compare(found, spec)
-        return found
+        self._entries.pop(name).about.is_deleted = True
 
     def _add(self, about: Described, rows: Iterable[Row] = (), saved: Iterable[Saved] = ()) -> bool:
         """Put a model with a log into the database, unless there is one of that name."""
@@ -344,7 +310,7 @@ class Store:
         if number is None:
             return False
         about.number = number
-        self._known[about.name] = about
+        self._entries[about.name] = Entry(self, about)
         return True
 
     def _compare(self, about: Described, spec: Any) -> None:
@@ -368,37 +334,42 @@ class Store:
 
     def _write(self, added: list[Added]) -> int:
         """Put a batch on disk, and return how many events it has."""
-        now = time()
+        now, count = time(), 0
         snapshots: list[Saved] = []
-        notes: dict[str, bytes] = {}
+        notes: dict[str, Note] = {}
         texts: dict[Entry, list[str]] = {}
-        sizes: Counter[Entry] = Counter()
+        ends: dict[Entry, int] = {}  # of the logs
         for entry, first, size, text, kept, snapshot in added:
-            notes.update(kept)
+            for name, body in kept:
+                row = None if entry is None else at(entry.about.number, first)
+                notes[name] = Note(name, now, body, row, size or None)
             if entry is None:
                 continue
             if snapshot is not None:
                 snapshots.append(Saved(entry.about.number, first, snapshot))
                 continue
-            if first != entry.committed + sizes[entry]:
+            end = ends.get(entry, entry.committed)
+            if first != end:
                 raise StoreError(
-                    f"{entry.about.name!r}: event {first} would follow event "
-                    f"{entry.committed + sizes[entry] - 1} of the log; it is not written"
+                    f"{entry.about.name!r}: event {first} would follow event {end - 1} of the log; "
+                    "it is not written"
                 )
             texts.setdefault(entry, []).append(text)
-            sizes[entry] += size
+            ends[entry] = end + size
         rows = [
-            new_row(entry.about.number, entry.committed, now, ",".join(some), sizes[entry])
-            for entry, some in texts.items()
+            seal_row(entry.about.number, first, now, ",".join(texts[entry]), end - first)
+            for entry, end in ends.items()
+            for first in (entry.committed,)
         ]
-        self._database.write(rows, snapshots, [Note(n, now, body) for n, body in notes.items()])
-        for entry, size in sizes.items():
-            entry.committed += size
-        return sizes.total()
+        self._database.write(rows, snapshots, list(notes.values()))
+        for entry, end in ends.items():
+            count += end - entry.committed
+            entry.committed = end
+        return count
 
     def _lost(self) -> None:
         """Have all models recovered, where others may write them meanwhile."""
-        self._losses += 1
+        self.losses += 1
         self.writer.fail(StoreError(f"the connection to {self.where} was lost"))
         for entry in list(self._entries.values()):
             entry.is_stale = True
@@ -411,8 +382,8 @@ class Store:
         Its lock is held; other models are used meanwhile.
         """
         while True:
-            losses = self.writer.run(lambda: self._hold(entry.about))
-            found = recovered(self.reader, entry.about, entry.objects)
+            losses = self._hold(entry.about)
+            found = recover_model(self.reader, entry.about, entry.objects)
             if found.length < entry.committed:
                 raise StoreDamaged(
                     f"{entry.about.name!r}: the log ends before event {found.length}, and "
@@ -426,7 +397,7 @@ class Store:
         """Run something on the writer thread if no connection was lost since ``_hold``."""
 
         def run() -> T:
-            if self._losses != losses:
+            if self.losses != losses:
                 raise _Lost(f"the connection to {self.where} was lost; nothing has changed")
             return function()
 
@@ -442,16 +413,19 @@ class Store:
 
     def _hold(self, about: Described) -> int:
         """Become the writer of a model; return how often connections were lost so far."""
-        self._own(about)
-        if self._database.is_shared:
-            now = self._database.described(about.number)
-            if now is None:
-                about.is_deleted = True
-                self._database.release(about.number)
-                raise UnknownModel(f"the model {about.name!r} was deleted")
-            about.spec, about.first, about.eras = now.spec, now.first, now.eras
-            about.has_rule, about.length = now.has_rule, now.length
-        return self._losses
+
+        def hold() -> int:
+            self._own(about)
+            if self._database.is_shared:
+                now = self._database.described(about.number)
+                if now is None:
+                    about.is_deleted = True
+                    self._database.release(about.number)
+                    raise UnknownModel(f"the model {about.name!r} was deleted")
+                about.take(now)
+            return self.losses
+
+        return self.writer.run(hold)
 
     def rebuild(
         self,
@@ -481,33 +455,32 @@ class Store:
         if spec is None or isinstance(spec, Mapping):
             spec = self.respecified(name, spec or {})
         with self._lock:
-            about = self._about(name)
+            entry = self._there(name)
+        about = entry.about
         if kind_of(spec) != about.kind:
             raise SpecError(
                 f"rebuild: {name!r} is a {about.kind}, and so must be what sees its log"
             )
-        if to is not None and _checked(to) != name and to in self._known:
+        if to is not None and _checked(to) != name and to in self._entries:
             raise SpecError(f"rebuild: there is a model {to!r}; nothing has changed")
-        kind, blob = KINDS[about.kind], spec.snapshot()
-        rebuilt = Rebuilt(about, kind.restored(blob, spec._parts))
+        blob = spec.snapshot()
+        rebuilt = Rebuilt(about, KINDS[about.kind].restored(blob, spec._parts))
         _check_start(about, spec, rebuilt.model)
         rebuilt.go_on(self.reader)  # and everything else goes on too
         if to is None:
             rebuilt.finish()
             return rebuilt.model
-        self.check_open()
         with self._lock:
-            now = self._about(name)
-            with self._alone(name):
-                if now is not about:
-                    raise StoreError(f"rebuild: the model {name!r} was deleted meanwhile")
-                losses = self.writer.run(lambda: self._hold(about))
+            if self._there(name) is not entry:
+                raise StoreError(f"rebuild: the model {name!r} was deleted meanwhile")
+            with entry.lock:
+                losses = self._hold(about)
                 rebuilt.go_on(self.reader)  # what has come meanwhile
                 rebuilt.finish()
                 if check is not None:
                     check(rebuilt.model)
                 saved = Saved(about.number, rebuilt.length, rebuilt.model.snapshot())
-                self._run_held(losses, lambda: self._put(about, spec, blob, saved, to))
+                self._run_held(losses, lambda: self._put(entry, spec, blob, saved, to))
                 return self.model(to, spec)
 
     def respecified(self, name: str, changes: Mapping[str, Any]) -> Any:
@@ -515,27 +488,34 @@ class Store:
 
         With changes it has seen nothing; without, it is what the model was put in as.
         """
-        self.check_open()
-        about, objects = self._with_objects(name)
+        about, objects = self._described(name)
         check_rule(about, objects)
         spec = KINDS[about.kind].restored(about.spec, objects)
         return with_settings(spec, changes) if changes else spec
 
-    def _put(self, about: Described, spec: Any, blob: bytes, saved: Saved, to: str) -> None:
+    def _put(self, entry: Entry, spec: Any, blob: bytes, saved: Saved, to: str) -> None:
         """Store a model that was built from the log of another, with that log."""
-        is_longer = saved.length > about.replayed
-        eras = (*about.eras, Era(saved.length, about.spec)) if is_longer else about.eras
-        changed = Described(about.number, to, about.kind, blob, 0, eras, has_rule(spec))
+        about = entry.about
+        changed = replace(about, name=to, spec=blob, eras=about.eras_until(saved.length))
+        changed.has_rule, changed.erased, changed.tickets = has_rule(spec), 0, None
         if to != about.name:
             rows = self._database.rows(about.number, 0)  # some at a time, as they are written
-            if to in self._known or not self._add(changed, rows, [saved]):
+            if to in self._entries or not self._add(changed, rows, [saved]):
                 raise SpecError(f"rebuild: there is a model {to!r}; nothing has changed")
             return
-        self._database.respecify(changed, saved)
-        about.spec, about.eras, about.has_rule = blob, eras, changed.has_rule
-        entry = self._entries.get(to)
-        if entry is not None:
-            entry.objects, entry.is_stale = spec._parts, True
+        self._restate(about, changed, saved)
+        entry.objects, entry.is_stale = spec._parts, True
+
+    def _restate(
+        self,
+        about: Described,
+        changed: Described,
+        saved: Saved | None,
+        erased: tuple[Iterable[Row], Iterable[str]] | None = None,
+    ) -> None:
+        """Write what is known of a model anew; only the writer thread does that."""
+        self._database.restate(changed, saved, erased)
+        about.take(changed)
 
     def shadow(self, name: str, spec: Any = None) -> Any:
         """Let a second model learn from all events of a model, or return the one that does.
@@ -546,7 +526,7 @@ class Store:
         a copy of it in memory, as it is now; None where there is none. ``report`` of the model has
         that of its shadow, which is brought up to date when it is looked at.
         """
-        about = self._about(name)
+        about = self._there(name).about
         if spec is not None:
             _check_start(about, spec, spec)
             self.shadows.begin(about, spec, self.respecified(name, {}))
@@ -555,7 +535,7 @@ class Store:
 
     def end_shadow(self, name: str) -> None:
         """Remove the shadow of a model."""
-        self.shadows.end(self._about(name))
+        self.shadows.end(self._there(name).about)
 
     def compact(self, name: str, before: Time | int | None = None) -> int:
         """Let a snapshot stand for old events, and drop them; return how many are dropped.
@@ -565,37 +545,44 @@ class Store:
         """
         self.check_open()
         when = None if before is None else time_of(before, "compact")
-        self.check_open()
-        with self._lock:
-            about, entry = self._about(name), self._entries.get(name)
-            with self._alone(name):
-                return self._compacted(about, entry, when)
+        with self._lock, (entry := self._there(name)).lock:
+            about, objects = entry.about, entry.objects
+            self.shadows.of(about, fewest=1)  # which could not read what is dropped
+            losses = self._hold(about)
+            until = None if when is None else self._first_since(about, when)
+            if until is not None and until <= about.first:
+                return 0
+            if until is not None and until < about.base:  # events for readers, as a key was erased
+                tickets = first_ticket(self.reader, about, objects)
+                played = self.events(about, about.first, until)
+                tickets += sum(event[0] == PREDICT for event, _ in played)
+                changed, saved = replace(about, first=until, tickets=tickets), None
+            else:
+                changed, saved = self._compacted(about, objects, until)
+            dropped = changed.first - about.first
+            if dropped:
+                self._run_held(losses, lambda: self._restate(about, changed, saved))
+            return dropped
 
-    def _compacted(self, about: Described, entry: Entry | None, when: float | None) -> int:
-        self.shadows.of(about, fewest=1)  # which could not read what is dropped
-        losses = self.writer.run(lambda: self._hold(about))
-        until = None if when is None else self._first_since(about, when)
-        objects = None if entry is None else entry.objects
+    def _compacted(
+        self, about: Described, objects: Any, until: int | None
+    ) -> tuple[Described, Saved]:
+        """Return a model whose log begins after some events, and the snapshot of then."""
         check_rule(about, objects)
-        found = recovered(self.reader, about, objects, until)
-        if found.length <= about.first:
-            return 0
+        found = recover_model(self.reader, about, objects, until)
         if found.length < about.replayed:
             raise StoreError(
                 f"compact: {about.name!r} got its settings at event {about.replayed}; compact it "
                 "to there or further"
             )
-        changed, before = replace(about, first=found.length), about.first
-        blob = found.model.snapshot()
-        KINDS[about.kind].restored(blob, objects)  # or it could not stand for what is dropped
-        saved = Saved(about.number, found.length, blob)
+        saved = self._saved(about, found.model, found.length, objects)
+        return replace(about, first=found.length, tickets=None), saved
 
-        def rebase() -> None:
-            self._database.rebase(changed, saved)
-            about.first = found.length
-
-        self._run_held(losses, rebase)
-        return found.length - before
+    def _saved(self, about: Described, model: Any, length: int, objects: Any) -> Saved:
+        """Return a snapshot that is to stand for events, once it has been restored."""
+        blob = model.snapshot()
+        KINDS[about.kind].restored(blob, objects)
+        return Saved(about.number, length, blob)
 
     def _first_since(self, about: Described, when: float) -> int:
         """Return the number of the first event that was committed at a time or later."""
@@ -605,6 +592,50 @@ class Store:
                 break
             last = row.first + row.size
         return last
+
+    def erase(self, name: str, key: Key, *, rebuild: bool = False) -> Erased:
+        """Erase all that is stored of a key and of its rows, and return what that was.
+
+        The tickets that ever had the key are closed if they are open. Their predictions and answers
+        are removed from the log, from snapshots and from the shadow; the bodies of notes that were
+        committed with them are emptied. The bytes are removed from the file, too (SQLite; for
+        PostgreSQL see the documentation). What the model has learned from them stays, unless
+        ``rebuild`` is true: then the model is built anew from the log that is left, which must not
+        be compacted. Exported files and backups are not touched (``erase_from_export``).
+
+        Other calls of the store wait meanwhile. If it fails or is interrupted, erase the key again.
+        """
+        check_key(key)
+        self.model(name)
+        with self._lock, (entry := self._there(name)).lock:
+            model, about, objects = entry.ready(), entry.about, entry.objects
+            ticket = first_ticket(self.reader, about, objects)
+            known = {found for each, found in model._keys.items() if each == key}
+            found = KeyEvents(self.reader, about, key, ticket, known)
+            names: list[str] = []
+            if found.tickets:
+                losses = self._hold(about)
+                entry.is_stale = True  # from now on, also if this is interrupted
+                changed = found.without(about, objects)
+                if rebuild:
+                    rebuilt = Rebuilt(changed, KINDS[about.kind].restored(changed.spec, objects))
+                    rebuilt.go_on(found)
+                    rebuilt.finish()
+                    model, changed.erased, changed.tickets = rebuilt.model, 0, None
+                    changed.eras = changed.eras_until(entry.length)
+                else:
+                    changed.erased, changed.tickets = entry.length, ticket
+                    found.cancel(model)
+                saved = self._saved(about, model, entry.length, objects)
+                self.shadows.erase(about, found, rebuild)
+                names = self.writer.run(
+                    lambda: self._database.notes_with(about.number, found.numbers)
+                )
+                rows = found.changed.values()
+                self._run_held(losses, lambda: self._restate(about, changed, saved, (rows, names)))
+            self.writer.run(self._database.clean)
+            check_erased(self.reader, about, key, entry.ready())
+        return Erased(len(found.tickets), len(found.numbers), tuple(names))
 
     # --- Notes ----------------------------------------------------------------------------------
 
@@ -639,28 +670,24 @@ class Store:
         Also of a model that another process writes. What is committed after the last line was
         asked for may be missing.
         """
-        about, start = self._begun(name)
-        found = (line for line, _, _ in lines(self.reader, about, start))
+        about, objects = self._described(name)
+        ticket = first_ticket(self.reader, about, objects)
+        found = (line for line, _, _ in lines(self.reader, about, ticket))
         return LogLines(found, about.kind, about.spec, [era.spec for era in about.eras])
 
-    def _begun(self, name: str) -> tuple[Described, Any]:
-        """Return what is known of a model, and what it was before the first event of its log."""
-        about, objects = self._with_objects(name)
-        return about, begun(self.reader, about, objects)
-
-    def _with_objects(self, name: str) -> tuple[Described, Any]:
+    def _described(self, name: str) -> tuple[Described, Any]:
         """Return what is known of a model now, and what its log cannot hold."""
         self.check_open()
         with self._lock:
-            about, entry = replace(self._about(name)), self._entries.get(name)
-        return about, None if entry is None else entry.objects
+            entry = self._there(name)
+            return replace(entry.about), entry.objects
 
     def events(self, about: Described, first: int, end: int) -> Iterator[tuple[Event, float]]:
         """Return the events from ``first`` to before ``end``, and when each was written."""
-        for row in self.reader.rows(about.number, first):
+        for row, events in read_events(self.reader, about, first):
             if row.first >= end:
                 return
-            for place, event in enumerate(decoded([opened(about, row)]), row.first):
+            for place, event in enumerate(events, row.first):
                 if first <= place < end:
                     yield event, row.written
 
@@ -675,28 +702,25 @@ class Store:
         """
         from belated.store import parquet
 
-        about, start = self._begun(name)
+        about, objects = self._described(name)
+        ticket = first_ticket(self.reader, about, objects)
         end = self.writer.run(lambda: self._database.end(about.number))
-        with parquet.exporting(path) as beside:
-            count = parquet.export(self.reader, about, beside, start, end, note)
-            self._check_same(about)
+        with parquet.open_export(path) as beside:
+            count = parquet.export(self.reader, about, beside, ticket, end, note)
+            now = self.writer.run(lambda: self._database.described(about.number))
+            if now is None or replace(now, length=about.length) != about:
+                raise StoreError(
+                    f"export: {name!r} was deleted, compacted, rebuilt or erased from meanwhile; "
+                    "nothing is written"
+                )
         return count
-
-    def _check_same(self, about: Described) -> None:
-        """Refuse what was read of a log that was changed meanwhile."""
-        now = self.writer.run(lambda: self._database.described(about.number))
-        if now is None or (now.spec, now.first, now.eras) != (about.spec, about.first, about.eras):
-            raise StoreError(
-                f"export: {about.name!r} was deleted, compacted or rebuilt meanwhile; nothing is "
-                "written"
-            )
 
     @staticmethod
     def exported_note(path: StrPath) -> bytes:
         """Return the note that ``export`` has put into a file; empty where there is none."""
         from belated.store import parquet
 
-        return parquet.note_in(path)
+        return parquet.read_note(path)
 
     def load(self, name: str, path: StrPath, spec: Any = None) -> Any:
         """Put the model that ``export`` wrote into the store, log and all, bit for bit the same.
@@ -707,29 +731,30 @@ class Store:
 
         self.check_open()
         self._check_new(name)
-        about, rows, snapshots = parquet.loaded(path, name)
+        loaded = parquet.Loaded(path, name)
+        about = loaded.about
         if spec is not None:
             self._compare(about, spec)
         objects = None if spec is None else spec._parts
         check_rule(about, objects)
-        found = recovered(parquet.Loaded(rows, snapshots), about, objects)
-        entry = Entry(self, about, objects)
+        found = recover_model(loaded, about, objects)
 
-        def add() -> None:
+        def add() -> Entry:
             self._check_new(name)
-            if not self._add(about, rows, snapshots):
+            if not self._add(about, loaded.log, loaded.base):
                 raise SpecError(f"load: there is a model {name!r}; nothing has changed")
             self._own(about)
-            self._entries[name] = entry
+            entry = self._entries[name]
+            entry.objects = objects
             entry.take(found)
+            return entry
 
         with self._lock:
             self.check_open()
-            self.writer.run(add)
-        return _stored(entry)
+            return _stored(self.writer.run(add))
 
     def _check_new(self, name: str) -> None:
-        if _checked(name) in self._known:
+        if _checked(name) in self._entries:
             raise SpecError(f"load: there is a model {name!r}; nothing has changed")
 
     def __repr__(self) -> str:

@@ -23,12 +23,24 @@ from belated.models.methods import METHODS
 from belated.models.moments import AWARE, NUMBERS, Moment, Time, as_text, read_time
 from belated.models.named import listed_keys, named
 from belated.models.online import is_column
-from belated.store.arguments import LoggedMethod, clocked, logged_methods, rows_of
-from belated.store.batch import COMMITTED, After, Batch, Notes
-from belated.store.entry import Entry
-from belated.store.events import Event, LoggedTime, encoded, span_in, time_in
+from belated.store.batch import COMMITTED, Batch
+from belated.store.events import (
+    Event,
+    LoggedMethod,
+    LoggedTime,
+    clocked,
+    encode_events,
+    list_rows,
+    logged_methods,
+    read_span,
+    time_in,
+)
 from belated.store.writer import Writer
 from belated.tables import report_html
+
+if TYPE_CHECKING:
+    from belated.store.erasure import Erased
+    from belated.store.recovery import Entry
 
 T = TypeVar("T")
 Call = tuple[str, dict[str, Any]]
@@ -59,14 +71,6 @@ class Pending:
     def committed(self) -> asyncio.Future[None]:
         """Return a future of the running event loop: the commit, or ``NotCommitted``."""
         return self._writer.future(self.batch)
-
-    def then(self, after: After) -> None:
-        """Call ``after(None)`` when the calls are committed, ``after(error)`` when they are lost.
-
-        The writer thread calls it: it must return at once, and must not use the store. What it
-        raises is logged (logger ``belated``).
-        """
-        self._writer.then(self.batch, after)
 
 
 class History(NamedTuple):
@@ -104,38 +108,50 @@ class StoredModel:
 
     def _done(self, method: LoggedMethod, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """Call a method, and return its answer once it is committed."""
-        answer, batch = self._begun(method, method.bind(given, named))
-        self._writer.wait(batch)
-        return answer
+        return self._apply([(method, method.bind(given, named))], is_single=True).result()
 
-    def _begun(self, method: LoggedMethod, arguments: dict[str, Any]) -> tuple[Any, Batch]:
-        """Call a method under the lock, and add it to the log, so that both have one order."""
+    def _apply(
+        self,
+        wanted: list[tuple[LoggedMethod, dict[str, Any]]],
+        note: Noted | None = None,
+        is_single: bool = False,
+    ) -> Pending:
+        """Call methods under the lock, and add them to the log, so that both have one order.
+
+        The error of a refused call is raised if it is a single one, and else stands in the place
+        of its answer.
+        """
         entry = self._entry
         entry.store.check_open()  # before the lock, which nobody may give back after a fork
         self._writer.check()
+        answers: list[Any] = []
+        events: list[list[Event]] = []
         with entry.lock:
             model = entry.ready()
             try:
-                answer, events = self._called(model, method, arguments)
-                batch = self._added(events)
-            except BelatedError:  # refused: nothing has changed
+                for method, arguments in wanted:
+                    try:
+                        answer, some = self._called(model, method, arguments)
+                    except BelatedError as error:
+                        if is_single or entry.is_stale:  # then those before are lost as well
+                            raise
+                        answer, some = error, []
+                    answers.append(answer)
+                    events.append(some)
+                batch, happened = COMMITTED, list(chain.from_iterable(events))
+                if happened:
+                    notes = () if note is None else (note(answers),)
+                    batch = self._writer.add(entry, encode_events(*happened), len(happened), notes)
+            except BelatedError:  # a call of a function here could be interrupted before the mark
+                if not is_single:
+                    entry.is_stale = True
                 raise
             except BaseException:
-                entry.is_stale = True  # something came between its state and its log
+                entry.is_stale = True
                 raise
-            self._save_if_due(model)
-        return answer, batch
-
-    def _added(self, events: list[Event], notes: Notes = ()) -> Batch:
-        """Add events to the open batch; the lock is held."""
-        if not events:
-            return COMMITTED
-        return self._writer.add(self._entry, encoded(*events), len(events), notes)
-
-    def _save_if_due(self, model: Any) -> None:
-        entry = self._entry
-        if entry.length - entry.saved >= entry.store.snapshot_every:
-            self._save(model)
+            if entry.length - entry.saved >= entry.store.snapshot_every:
+                self._save(model)
+        return Pending(answers[0] if is_single else answers, batch, self._writer, events)
 
     def _called(
         self, model: Any, method: LoggedMethod, arguments: dict[str, Any]
@@ -167,7 +183,7 @@ class StoredModel:
         for name, given in arguments.items():
             kind = method.kinds[name]
             if kind == "row":
-                arguments[name] = columns[kind] = rows_of(model, given, who)
+                arguments[name] = columns[kind] = list_rows(model, given, who)
             elif kind == "ticket":
                 heard = named(given, model._keys, who)
                 numbers = heard.tickets.tolist() if heard.names is None else heard.names
@@ -258,7 +274,7 @@ class StoredModel:
         For those who must not wait: see ``Pending``.
         """
         method = self._method(name)
-        return Pending(*self._begun(method, method.bind(given, named)), self._writer)
+        return self._apply([(method, method.bind(given, named))], is_single=True)
 
     def many(self, calls: Iterable[Call]) -> list[Any]:
         """Apply many calls in order and commit them together; return what came of each.
@@ -278,35 +294,9 @@ class StoredModel:
         is committed with them (see ``Store.keep``). Where all are refused there is nothing to
         commit, and so no note.
         """
-        entry, writer = self._entry, self._writer
-        wanted = [  # the right arguments, before any of them gets to the model
-            (method, method.bind((), dict(named)))
-            for method, named in ((self._method(name), named) for name, named in calls)
-        ]
-        entry.store.check_open()
-        writer.check()
-        with entry.lock:
-            model = entry.ready()
-            outcomes: list[Any] = []
-            events: list[list[Event]] = []
-            try:
-                for method, arguments in wanted:
-                    try:
-                        answer, some = self._called(model, method, arguments)
-                    except BelatedError as error:
-                        if entry.is_stale:  # its events cannot be logged, and those before are lost
-                            raise
-                        answer, some = error, []
-                    outcomes.append(answer)
-                    events.append(some)
-                happened = list(chain.from_iterable(events))
-                notes = (note(outcomes),) if happened and note is not None else ()
-                batch = self._added(happened, notes)
-            except BaseException:
-                entry.is_stale = True
-                raise
-            self._save_if_due(model)
-        return Pending(outcomes, batch, writer, events)
+        named = [(self._method(name), arguments) for name, arguments in calls]
+        wanted = [(method, method.bind((), dict(given))) for method, given in named]
+        return self._apply(wanted, note)  # all of them are right calls
 
     def _method(self, name: str) -> LoggedMethod:
         method = self.methods.get(name)
@@ -359,7 +349,7 @@ class StoredModel:
     def read(self, read: Callable[[Any], T]) -> T:
         """Return what is read of the model, once all that it stands on is committed."""
         entry = self._entry
-        entry.store.check_open()  # as in ``_begun``
+        entry.store.check_open()  # as in ``_apply``
         while True:
             with entry.lock:  # not ``held``: an interrupt within its generator could keep the lock
                 try:
@@ -386,7 +376,7 @@ class StoredModel:
         now = self._now(read_time(at, who), who, method.is_tick)
         arguments[method.at] = event[method.places[method.at]] = now
         if span is not None:
-            seconds, found = time_in(now), span_in(span, who)
+            seconds, found = time_in(now), read_span(span, who)
             self._clocked._times.check_unit(math.nan if seconds is None else seconds, span, who)
             arguments[method.deadline] = event[method.places[method.deadline]] = found
 
@@ -455,6 +445,10 @@ class StoredModel:
         report, length, model = self.read(lambda found: (found.report(), entry.length, found))
         return entry.store.shadows.add_to(report, entry.about, model, length)
 
+    def erase(self, key: str, *, rebuild: bool = False) -> Erased:
+        """Erase all that is stored of a key; see ``Store.erase``."""
+        return self._entry.store.erase(self.name, key, rebuild=rebuild)
+
     def save(self) -> None:
         """Write a snapshot to the store, so that the next start is quick."""
         self._entry.store.check_open()
@@ -484,7 +478,7 @@ class StoredModel:
             """Let the clock go on, to that of the system if no time is given."""
 
 
-def stored_class(model: type[Any]) -> type[StoredModel]:
+def make_stored_class(model: type[Any]) -> type[StoredModel]:
     """Return the class of stored models of a kind, which has the methods of the kind.
 
     Those of the table of methods that change models are committed before they return. The others,

@@ -6,15 +6,17 @@ by side, in order.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager
 from time import time
 from typing import Any
 
 from belated.errors import StoreDamaged
 from belated.store.database import Described, Era, Note, Row, Saved
-from belated.store.events import moved_row, sealed_snapshot
+from belated.store.events import move_row, seal_snapshot
 
 TABLES = """
 CREATE TABLE models (
@@ -36,29 +38,42 @@ CREATE TABLE events (
 CREATE TABLE snapshots (number {key}, snapshot {blob} NOT NULL);
 CREATE TABLE notes (name TEXT PRIMARY KEY, written {real} NOT NULL, body {blob} NOT NULL);
 """
+MIGRATIONS = {
+    4: """
+ALTER TABLE models ADD COLUMN erased BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE models ADD COLUMN tickets BIGINT;
+ALTER TABLE notes ADD COLUMN event BIGINT;
+ALTER TABLE notes ADD COLUMN size BIGINT;
+""",
+}
+"""What leads from the version before to a version; a new store runs ``TABLES`` and all of them."""
+VERSION = max(MIGRATIONS)
 ADD_ROW = "INSERT INTO events VALUES (?, ?, ?, ?)"
-_ADD_ERA = "INSERT INTO eras VALUES (?, ?)"
+_ADD_MODEL = (
+    "INSERT INTO models (name, kind, spec, first, rule, length, erased, tickets) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO NOTHING RETURNING number"
+)
+_DESCRIBE = (
+    "UPDATE models SET spec = ?, first = ?, rule = ?, erased = ?, tickets = ? WHERE number = ?"
+)
+_MARK = "UPDATE models SET length = ? WHERE number = ? AND length < ?"
 _ADD_SNAPSHOT = (
     "INSERT INTO snapshots VALUES (?, ?) "
     "ON CONFLICT (number) DO UPDATE SET snapshot = excluded.snapshot"
 )
-_ADD_MODEL = (
-    "INSERT INTO models (name, kind, spec, first, rule, length) VALUES (?, ?, ?, ?, ?, ?) "
-    "ON CONFLICT (name) DO NOTHING RETURNING number"
-)
-_MARK = "UPDATE models SET length = ? WHERE number = ? AND length < ?"
+_ADD_FIRST = "INSERT INTO notes VALUES (?, ?, ?, ?, ?) ON CONFLICT (name) DO "
 _ADD_NOTE = (
-    "INSERT INTO notes VALUES (?, ?, ?) "
-    "ON CONFLICT (name) DO UPDATE SET written = excluded.written, body = excluded.body"
+    f"{_ADD_FIRST} UPDATE SET written = excluded.written, body = excluded.body, "
+    "event = excluded.event, size = excluded.size"
 )
-_ADD_FIRST = "INSERT INTO notes VALUES (?, ?, ?) ON CONFLICT (name) DO NOTHING"
 _BEGINS = "substr(name, 1, ?) = ?"
-_BETWEEN = "number BETWEEN ? AND ?"
+_BETWEEN = "BETWEEN ? AND ?"
 _SHIFT = 40
 LARGEST = (1 << _SHIFT) - 1
 """The largest number of an event."""
 _KEPT = 2  # snapshots of each model
 _FETCHED = 10_000
+_CLEANING = "store:cleaning"  # the note that erased bytes may still be in the files
 
 Execute = Callable[..., list[tuple[Any, ...]]]
 """Runs a statement with its values, and returns the rows that it gives."""
@@ -68,7 +83,7 @@ class Tables(ABC):
     """A database with these tables; only the writer thread uses it (``belated.store.writer``).
 
     Every method is one transaction. A failure closes the connection, so that the next one reads
-    what is there.
+    what is there. Those that say nothing of other processes matter where the database is shared.
     """
 
     lost: Callable[[], None]
@@ -79,7 +94,7 @@ class Tables(ABC):
     """Whether others may write other models at the same time."""
 
     def __init__(self) -> None:
-        self.lost = self.post = _nothing
+        self.lost, self.post = (lambda: None), (lambda _: None)
 
     @abstractmethod
     def _transaction(self, is_long: bool = False) -> AbstractContextManager[Execute]:
@@ -95,6 +110,10 @@ class Tables(ABC):
     @abstractmethod
     def _add_row(self, row: tuple[Any, ...]) -> None:
         """Add one row of events, and commit."""
+
+    @abstractmethod
+    def _vacuum(self) -> None:
+        """Remove the bytes of deleted rows from the files of the database."""
 
     @abstractmethod
     def check(self) -> None:
@@ -135,14 +154,14 @@ class Tables(ABC):
         """
         values = about.name, about.kind, about.spec, about.first, int(about.has_rule), about.first
         with self._transaction() as execute:
-            added = execute(_ADD_MODEL, values)
+            added = execute(_ADD_MODEL, (*values, about.erased, about.tickets))
             if not added:
                 return None
             ((number,),) = added
             _add_eras(execute, number, about)
             length = about.first
             for row in rows:
-                _, first, *rest = moved_row(row, number)
+                _, first, *rest = move_row(row, number)
                 execute(ADD_ROW, (at(number, first), *rest))
                 length = first + row.size
             for saved in snapshots:
@@ -157,7 +176,7 @@ class Tables(ABC):
                 execute(_ADD_NOTE, tuple(note))
             execute("DELETE FROM models WHERE number = ?", (model,))
             for table in ("eras", "events", "snapshots"):
-                execute(f"DELETE FROM {table} WHERE {_BETWEEN}", _all(model))
+                execute(f"DELETE FROM {table} WHERE number {_BETWEEN}", _all(model))
             self._disown(execute, model)
 
     def write(
@@ -173,10 +192,9 @@ class Tables(ABC):
                 execute(ADD_ROW, (at(model, first), *rest))
             for note in notes:
                 execute(_ADD_NOTE, tuple(note))
-            for each in snapshots:
-                _save(execute, each.model, each)
-                execute(_MARK, (each.length, each.model, each.length))
-                _thin(execute, each.model)
+            for saved in snapshots:
+                _save(execute, saved.model, saved)
+                _thin(execute, saved.model)
 
     def mark(self, lengths: Mapping[int, int]) -> None:
         """Note how many events models have at least, by their numbers."""
@@ -184,26 +202,48 @@ class Tables(ABC):
             for model, length in lengths.items():
                 execute(_MARK, (length, model, length))
 
-    def rebase(self, about: Described, saved: Saved) -> None:
-        """Let a log begin with a snapshot: what is older goes, and ``about`` is written anew."""
-        begin = at(about.number, about.first)
-        with self._transaction(is_long=True) as execute:
-            _describe(execute, about)
-            _save(execute, about.number, saved)
-            for table in ("events", "snapshots"):
-                execute(f"DELETE FROM {table} WHERE {_BETWEEN}", (at(about.number, 0), begin - 1))
+    def restate(
+        self,
+        about: Described,
+        saved: Saved | None,
+        erased: tuple[Iterable[Row], Iterable[str]] | None = None,
+    ) -> None:
+        """Write ``about`` anew, and a snapshot in place of all before it.
 
-    def respecify(self, about: Described, saved: Saved) -> None:
-        """Write ``about`` anew, with one snapshot in the place of all."""
-        with self._transaction() as execute:
-            _describe(execute, about)
-            execute(f"DELETE FROM snapshots WHERE {_BETWEEN}", _all(about.number))
-            _save(execute, about.number, saved)
+        Events before ``about.first`` go. ``erased`` are rows to be written anew, and the names of
+        notes to be emptied; ``clean`` has to follow.
+        """
+        rows, names = erased or ((), ())
+        number, begin = about.number, at(about.number, 0)
+        values = about.spec, about.first, int(about.has_rule), about.erased, about.tickets
+        with self._transaction(is_long=True) as execute:
+            for row in rows:
+                place = at(number, row.first)
+                execute("UPDATE events SET events = ? WHERE number = ?", (row.events, place))
+            for name in names:
+                execute("UPDATE notes SET body = ? WHERE name = ?", (b"", name))
+            if erased is not None:
+                execute(_ADD_NOTE, tuple(Note(_CLEANING, time(), b"")))
+            execute(_DESCRIBE, (*values, number))
+            execute(f"DELETE FROM eras WHERE number {_BETWEEN}", _all(number))
+            _add_eras(execute, number, about)
+            end = at(number, about.first) - 1
+            execute(f"DELETE FROM events WHERE number {_BETWEEN}", (begin, end))
+            if saved is not None:
+                end = at(number, saved.length)
+                execute(f"DELETE FROM snapshots WHERE number {_BETWEEN}", (begin, end))
+                _save(execute, number, saved)
+
+    def clean(self) -> None:
+        """Remove the bytes of what was erased, also by a process that was killed meanwhile."""
+        if self.notes(_CLEANING):
+            self._vacuum()
+            self.forget(_CLEANING, math.inf)
 
     def keep_first(self, note: Note) -> bytes:
         """Keep a note unless there is one of that name; return the body of the one that is kept."""
         with self._transaction() as execute:
-            execute(_ADD_FIRST, tuple(note))
+            execute(f"{_ADD_FIRST} NOTHING", tuple(note))
             ((body,),) = execute("SELECT body FROM notes WHERE name = ?", (note.name,))
         return bytes(body)
 
@@ -211,88 +251,78 @@ class Tables(ABC):
         """Remove notes whose names begin so, and that were written before a time."""
         with self._transaction() as execute:
             execute(
-                f"DELETE FROM notes WHERE {_BEGINS} AND written < ?",
-                (len(prefix), prefix, before),
+                f"DELETE FROM notes WHERE {_BEGINS} AND written < ?", (len(prefix), prefix, before)
             )
 
     # --- Reading --------------------------------------------------------------------------------
 
+    def _read(self, text: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+        with self._reading() as execute:
+            return execute(text, values)
+
     def notes(self, prefix: str) -> list[Note]:
         """Return the notes whose names begin so, the oldest first."""
-        with self._reading() as execute:
-            found = execute(
-                f"SELECT name, written, body FROM notes WHERE {_BEGINS} ORDER BY written, name",
-                (len(prefix), prefix),
-            )
-        return [Note(name, written, bytes(body)) for name, written, body in found]
+        text = f"SELECT * FROM notes WHERE {_BEGINS} ORDER BY written, name"
+        found = self._read(text, (len(prefix), prefix))
+        return [Note(name, written, bytes(body), *rest) for name, written, body, *rest in found]
+
+    def notes_with(self, model: int, events: AbstractSet[int]) -> list[str]:
+        """Return the names of the notes that were committed with one of these events."""
+        text, begin = f"SELECT name, event, size FROM notes WHERE event {_BETWEEN}", at(model, 0)
+        return [
+            name
+            for name, row, size in self._read(text, _all(model))
+            if not events.isdisjoint(range(row - begin, row - begin + size))
+        ]
 
     def numbers(self) -> dict[str, int]:
         """Return the names and numbers of all models."""
-        with self._reading() as execute:
-            return dict(execute("SELECT name, number FROM models"))
+        return dict(self._read("SELECT name, number FROM models"))
 
     def described(self, model: int) -> Described | None:
         """Return what is known of a model; None if there is none."""
-        with self._reading() as execute:
-            found = execute(
-                "SELECT number, name, kind, spec, first, rule, length FROM models WHERE number = ?",
-                (model,),
-            )
-            eras = execute(
-                f"SELECT number, spec FROM eras WHERE {_BETWEEN} ORDER BY number", _all(model)
-            )
+        found = self._read(
+            "SELECT number, name, kind, spec, first, rule, length, erased, tickets FROM models "
+            "WHERE number = ?",
+            (model,),
+        )
         if not found:
             return None
-        past = tuple(Era(number - at(model, 0), spec) for number, spec in eras)
-        number, name, kind, spec, first, rule, length = found[0]
+        text = f"SELECT number, spec FROM eras WHERE number {_BETWEEN} ORDER BY number"
+        past = tuple(Era(era - at(model, 0), spec) for era, spec in self._read(text, _all(model)))
+        number, name, kind, spec, first, rule, length, erased, tickets = found[0]
         is_sound = isinstance(kind, str) and isinstance(name, str) and isinstance(spec, bytes)
-        if not (is_sound and _is_event(first) and _is_event(length)):
+        if not (is_sound and all(map(_is_event, (first, length, erased, tickets or 0)))):
             raise StoreDamaged(f"what is said of model {name!r} is damaged")
-        return Described(number, name, kind, spec, first, past, bool(rule), length)
+        return Described(number, name, kind, spec, first, past, bool(rule), length, erased, tickets)
 
     def end(self, model: int) -> int:
         """Return the number of the event after the last row of a log; 0 if it has no rows."""
-        with self._reading() as execute:
-            found = execute(
-                f"SELECT number, size FROM events WHERE {_BETWEEN} ORDER BY number DESC LIMIT 1",
-                _all(model),
-            )
+        text = f"SELECT number, size FROM events WHERE number {_BETWEEN} ORDER BY number DESC"
+        found = self._read(f"{text} LIMIT 1", _all(model))
         return sum(found[0]) - at(model, 0) if found else 0
 
     def rows(self, model: int, first: int) -> Iterator[Row]:
         """Return the rows of a model that hold events from ``first`` on."""
-        with self._reading() as execute:
-            ((before,),) = execute(
-                f"SELECT max(number) FROM events WHERE {_BETWEEN}", (at(model, 0), at(model, first))
-            )
+        text = f"SELECT max(number) FROM events WHERE number {_BETWEEN}"
+        ((before,),) = self._read(text, (at(model, 0), at(model, first)))
         begin, end = at(model, first) if before is None else before, _all(model)[1]
-        while True:
-            with self._reading() as execute:
-                found = execute(
-                    f"SELECT number, size, written, events FROM events WHERE {_BETWEEN} "
-                    f"ORDER BY number LIMIT {_FETCHED}",
-                    (begin, end),
-                )
+        text = f"SELECT * FROM events WHERE number {_BETWEEN} ORDER BY number LIMIT {_FETCHED}"
+        found = self._read(text, (begin, end))
+        while found:
             for number, size, written, events in found:
                 place = number - at(model, 0)
                 if type(size) is not int or not 0 < size <= LARGEST - place:
                     raise StoreDamaged(f"a row of the log, from event {place} on, is damaged")
                 if place + size > first:
                     yield Row(model, place, size, written, events)
-            if len(found) < _FETCHED:
-                return
-            begin = found[-1][0] + 1
+            found = self._read(text, (found[-1][0] + 1, end)) if len(found) == _FETCHED else []
 
     def snapshots(self, model: int) -> Iterator[Saved]:
         """Return the snapshots of a model, the newest first."""
-        with self._reading() as execute:
-            numbers = execute(
-                f"SELECT number FROM snapshots WHERE {_BETWEEN} ORDER BY number DESC", _all(model)
-            )
-        for (number,) in numbers:
-            with self._reading() as execute:
-                found = execute("SELECT snapshot FROM snapshots WHERE number = ?", (number,))
-            for (blob,) in found:
+        text = f"SELECT number FROM snapshots WHERE number {_BETWEEN} ORDER BY number DESC"
+        for (number,) in self._read(text, _all(model)):
+            for (blob,) in self._read("SELECT snapshot FROM snapshots WHERE number = ?", (number,)):
                 yield Saved(model, number - at(model, 0), blob)
 
 
@@ -309,36 +339,24 @@ def _all(model: int) -> tuple[int, int]:
     return at(model, 0), at(model + 1, 0) - 1
 
 
-def _describe(execute: Execute, about: Described) -> None:
-    execute(
-        "UPDATE models SET spec = ?, first = ?, rule = ? WHERE number = ?",
-        (about.spec, about.first, int(about.has_rule), about.number),
-    )
-    execute(f"DELETE FROM eras WHERE {_BETWEEN}", _all(about.number))
-    _add_eras(execute, about.number, about)
-
-
 def _add_eras(execute: Execute, number: int, about: Described) -> None:
     for era in about.eras:
-        execute(_ADD_ERA, (at(number, era.until), era.spec))
+        execute("INSERT INTO eras VALUES (?, ?)", (at(number, era.until), era.spec))
 
 
 def _save(execute: Execute, number: int, saved: Saved) -> None:
-    execute(_ADD_SNAPSHOT, (at(number, saved.length), sealed_snapshot(number, saved)))
+    execute(_ADD_SNAPSHOT, (at(number, saved.length), seal_snapshot(number, saved)))
+    execute(_MARK, (saved.length, number, saved.length))
 
 
 def _thin(execute: Execute, model: int) -> None:
-    """Drop all snapshots of a model but the newest, and the one that its log begins with."""
-    ((first,),) = execute("SELECT first FROM models WHERE number = ?", (model,))
+    """Drop all snapshots of a model but the newest, and the one that recovery begins with."""
+    ((first, erased),) = execute("SELECT first, erased FROM models WHERE number = ?", (model,))
     kept = execute(
-        f"SELECT number FROM snapshots WHERE {_BETWEEN} ORDER BY number DESC LIMIT {_KEPT}",
+        f"SELECT number FROM snapshots WHERE number {_BETWEEN} ORDER BY number DESC LIMIT {_KEPT}",
         _all(model),
     )
     execute(
-        f"DELETE FROM snapshots WHERE {_BETWEEN} AND number < ? AND number <> ?",
-        (*_all(model), kept[-1][0], at(model, first)),
+        f"DELETE FROM snapshots WHERE number {_BETWEEN} AND number < ? AND number <> ?",
+        (*_all(model), kept[-1][0], at(model, max(first, erased))),
     )
-
-
-def _nothing(*_: object) -> None:
-    return

@@ -24,10 +24,10 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from belated.errors import NotCommitted, StoreClosed, StoreError
-from belated.store.batch import Added, After, Batch, Notes, Task, closed_gate, lost, safely
+from belated.store.batch import Added, Batch, Notes, Task, make_gate, not_committed
 
 if TYPE_CHECKING:
-    from belated.store.entry import Entry
+    from belated.store.recovery import Entry
 
 T = TypeVar("T")
 
@@ -107,20 +107,12 @@ class Writer:
         """Return when a batch is committed, or raise ``NotCommitted``."""
         if not batch.is_done:
             self._check_caller()
-            gate = closed_gate()
+            gate = make_gate()
             if self._join(batch, batch.gates, gate):
                 self._call()
                 gate.acquire()
         if batch.error is not None:
-            raise lost(batch.error) from batch.error
-
-    def then(self, batch: Batch, after: After) -> None:
-        """Call a function when a batch is done; it must return at once and not use the store."""
-        self._check_process()
-        if self._join(batch, batch.callbacks, after):
-            self._call()
-        else:
-            safely(after, batch.error)
+            raise not_committed(batch.error) from batch.error
 
     def future(self, batch: Batch) -> asyncio.Future[None]:
         """Return a future of the running event loop that is done when a batch is committed."""
@@ -149,7 +141,7 @@ class Writer:
     def _check_caller(self) -> None:
         self._check_process()
         if threading.current_thread() is self.thread:
-            raise StoreError("a function that is called after a commit cannot use the store")
+            raise StoreError("the writer thread of a store cannot wait for itself")
 
     # --- Other work -----------------------------------------------------------------------------
 
