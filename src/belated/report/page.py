@@ -6,9 +6,9 @@ figures as images.
 
 from __future__ import annotations
 
-import base64
 import json
 import re
+from base64 import b64encode
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from html import escape
@@ -17,14 +17,12 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from belated.charts import CONFIG, DARK, packed_script
 from belated.errors import BelatedError
-from belated.report.colours import DARK
 from belated.report.contents import Entry, Page, Section, Table
-from belated.report.figures import Bars, Figure, Heat, Lines
-from belated.report.images import embedded
-from belated.report.interactive import least_width, narrow_layout, to_plotly
+from belated.report.figures import Figure
 from belated.report.plain import NOT_AVAILABLE, plain
-from belated.report.scales import curves, groups, note_of
+from belated.report.vega import chart_of, note_of
 
 POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
@@ -39,7 +37,7 @@ LEAST_FOR_CONTENTS = 3
 def write_page(path: str | PathLike[str], page: Page) -> None:
     """Write a page into one file, which works from any place, also without a network.
 
-    Needs matplotlib, the ``report`` extra.
+    Needs vl-convert-python, the ``report`` extra, where the page has figures.
     """
     text = to_html(page)
     target = Path(path)
@@ -52,6 +50,27 @@ def write_page(path: str | PathLike[str], page: Page) -> None:
         with suppress(OSError):
             unfinished.unlink()
         raise BelatedError(f"cannot write {target}: {error}") from error
+
+
+def save_images(folder: str | PathLike[str], page: Page) -> list[Path]:
+    """Write every figure of a page as PNG and SVG into a folder, and return the files."""
+    home, written = Path(folder), []
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BelatedError(f"cannot write into {home}: {error}") from error
+    for i, section in enumerate(page.sections, start=1):
+        if section.figure is not None:
+            for ending in ("png", "svg"):
+                path = home / f"{i:02}-{file_name(section.figure.title)}.{ending}"
+                chart_of(section.figure, titled=True).save(path)
+                written.append(path)
+    return written
+
+
+def file_name(title: str) -> str:
+    """Return a title as part of a file name."""
+    return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:60].rstrip("-") or "figure"
 
 
 def to_html(page: Page) -> str:
@@ -144,13 +163,12 @@ def _parted(title: str) -> str:
 def _figure(figure: Figure, says: str, i: int) -> str:
     """Return the title, the place for the interactive figure, its image, and the note."""
     title, label = _kept(escape(figure.title)), escape(f"{figure.title}. {says}")
-    note = _note(figure)
+    note = note_of(figure)
     parts = [
         f'<figure class="chart" id="figure-{i}">',
         f"<figcaption>{title}</figcaption>",
         f'<div class="scroll" tabindex="0" role="group" aria-label="{title}">',
-        f'<div class="plot" role="img" aria-label="{label}"'
-        f' style="min-width: {least_width(figure)}px"></div>',
+        f'<div class="plot" role="img" aria-label="{label}"></div>',
         "</div>",
         f'<img alt="{label}" src="{embedded(figure)}">',
         f'<p class="note">{escape(note)}</p>' if note else "",
@@ -159,27 +177,27 @@ def _figure(figure: Figure, says: str, i: int) -> str:
     return "\n".join(filter(None, parts))
 
 
-def _note(figure: Figure) -> str:
-    match figure:
-        case Lines():
-            return curves(figure).note
-        case Bars():
-            return groups(figure).note
-        case Heat():
-            return note_of(figure)
+def embedded(figure: Figure) -> str:
+    """Return the figure as the address of an image that holds it."""
+    return f"data:image/svg+xml;base64,{b64encode(chart_of(figure).image()).decode('ascii')}"
+
+
+def script() -> str:
+    """Return what draws figures in a browser; the page unpacks it."""
+    return b64encode(packed_script()).decode("ascii")
 
 
 def _scripts(page: Page) -> Iterable[str]:
     """Return the figures as data, and what draws them; nothing where there are none."""
     figures = {
-        f"figure-{i}": {**to_plotly(section.figure), "narrow": narrow_layout(section.figure)}
+        f"figure-{i}": {k: v for k, v in chart_of(section.figure).spec.items() if k != "config"}
         for i, section in enumerate(page.sections, start=1)
         if section.figure is not None
     }
     if figures:
         yield _data("figures", figures)
-        yield _data("dark", DARK)
-        yield f'<script type="text/plain" id="plotly">{_plotly()}</script>'
+        yield _data("style", {"config": CONFIG, "dark": DARK})
+        yield f'<script type="text/plain" id="vega">{script()}</script>'
         yield f"<script>\n{_own('page.js')}</script>"
 
 
@@ -189,12 +207,6 @@ def _data(name: str, value: Any) -> str:
     for sign in "<>&":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
     return f'<script type="application/json" id="{name}">{text}</script>'
-
-
-def _plotly() -> str:
-    """Return plotly's script for curves, bars and heat maps, packed; the page unpacks it."""
-    packed = files("belated.report").joinpath("plotly-cartesian.min.js.gz").read_bytes()
-    return base64.b64encode(packed).decode("ascii")
 
 
 def _own(name: str) -> str:
