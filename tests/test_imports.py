@@ -9,7 +9,7 @@ import pytest
 import belated
 from conftest import Python
 
-HEAVY = ["numpy", "matplotlib", "plotly", "pandas", "polars", "scipy", "asyncio"]
+HEAVY = ["numpy", "vl_convert", "pandas", "polars", "scipy", "asyncio"]
 LIGHT = [
     "belated",
     "belated.errors",
@@ -53,7 +53,7 @@ assert repr(specs[0]) and specs[0].learner.base.domain.diameter == 4.0
 def test_numpy_alone_is_loaded_with_a_name(python: Python) -> None:
     timeline = loaded_by(python, "import belated; belated.Timeline")
     assert "numpy" in timeline
-    assert timeline.isdisjoint({"matplotlib", "pandas", "polars", "scipy"})
+    assert timeline.isdisjoint({"vl_convert", "pandas", "polars", "scipy"})
 
 
 def test_audits_and_replays_load_no_store(python: Python) -> None:
@@ -64,14 +64,14 @@ def test_audits_and_replays_load_no_store(python: Python) -> None:
 def test_models_run_without_scipy_and_plots(python: Python) -> None:
     source = """
 import sys
-for name in ("matplotlib", "pandas", "polars"):
+for name in ("vl_convert", "pandas", "polars"):
     sys.modules[name] = None
 import belated as bl
 learner = bl.Learner(bl.FirstOrder(bl.PFTRL(bl.Ball(1), bl.rates.DelayAdaptive(1.0))))
 learner.predict(); learner.observe(0, [1.0]); learner.report(); learner.snapshot()
-del sys.modules["matplotlib"], sys.modules["pandas"], sys.modules["polars"]
+del sys.modules["vl_convert"], sys.modules["pandas"], sys.modules["polars"]
 """
-    assert loaded_by(python, source).isdisjoint({"matplotlib", "pandas", "polars"})
+    assert loaded_by(python, source).isdisjoint({"vl_convert", "pandas", "polars"})
 
 
 @pytest.mark.parametrize("name", belated.__all__)

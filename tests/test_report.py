@@ -29,6 +29,7 @@ from belated.report import (
     write_page,
 )
 from belated.report.colours import FAMILIES, PALETTE, look
+from belated.report.finding import Finding
 from belated.report.page import to_html
 from belated.report.plain import plain
 from belated.report.vega import note_of
@@ -300,6 +301,27 @@ def test_notebooks_get_the_chart_and_an_image() -> None:
     shown = BARS._repr_mimebundle_()
     assert shown["application/vnd.vegalite.v6+json"] == chart_of(BARS, titled=True).to_dict()
     assert shown["image/svg+xml"].startswith("<svg")
+
+
+class Found(Finding):
+    """A finding with a page of three figures."""
+
+    def _page(self, command: str) -> Page:
+        return a_page(LINES, BARS, HEAT, text=HOSTILE)
+
+    def summary(self) -> str:
+        return "plain"
+
+    def _repr_html_(self) -> str:
+        return "<table></table>"
+
+
+def test_notebooks_show_the_first_figures_of_a_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = Found()._repr_mimebundle_()["text/html"]
+    page = Reader(shown)
+    assert page.tags == ["table", *["figure", "figcaption", "b", "img"] * 2]
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    assert Found()._repr_mimebundle_()["text/html"] == "<table></table>"
 
 
 def test_charts_are_saved_by_their_ending(tmp_path: Path) -> None:

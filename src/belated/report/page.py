@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from belated.charts import CONFIG, DARK, packed_script
-from belated.errors import BelatedError
+from belated.errors import BelatedError, MissingExtra
 from belated.report.contents import Entry, Page, Section, Table
 from belated.report.figures import Figure
 from belated.report.plain import NOT_AVAILABLE, plain
@@ -30,6 +30,8 @@ POLICY = (
 """What browsers may load for the page: only what is inside it."""
 LONG = 40
 """Letters from which on a cell needs a wide column."""
+IN_NOTEBOOKS = 2
+"""Most figures of a report in a notebook."""
 LEAST_FOR_CONTENTS = 3
 """Sections from which on a list of contents helps."""
 
@@ -180,6 +182,18 @@ def _figure(figure: Figure, says: str, i: int) -> str:
 def embedded(figure: Figure) -> str:
     """Return the figure as the address of an image that holds it."""
     return f"data:image/svg+xml;base64,{b64encode(chart_of(figure).image()).decode('ascii')}"
+
+
+def figures_html(page: Page) -> str:
+    """Return the first figures of a page for notebooks, or nothing where they cannot be drawn."""
+    shown = [section.figure for section in page.sections if section.figure is not None]
+    parts = []
+    with suppress(MissingExtra):
+        for figure in shown[:IN_NOTEBOOKS]:
+            title = escape(figure.title)
+            image = f'<img alt="{title}" src="{embedded(figure)}">'
+            parts.append(f"<figure><figcaption><b>{title}</b></figcaption>{image}</figure>")
+    return "".join(parts)
 
 
 def script() -> str:

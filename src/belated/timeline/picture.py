@@ -150,9 +150,9 @@ def _add_interval(marks: _Marks, window: _Window, row: int) -> None:
         predicted = bool(window.events[x] >= 0)
         shape = "triangle-down" if predicted else "triangle-up"
         marks.point(x, height, shape, filled=predicted)
-    for x in (start, end) if answered else (start,):
-        marks.line((x, x), (0, height), "projection")
-        marks.point(x, height, "circle", filled=x == start)
+    for at in (start, end) if answered else (start,):
+        marks.line((at, at), (0, height), "projection")
+        marks.point(at, height, "circle", filled=at == start)
     if not answered:
         marks.point(end, height, "triangle-right", filled=True)
 
