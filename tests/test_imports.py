@@ -61,6 +61,24 @@ def test_audits_and_replays_load_no_store(python: Python) -> None:
     assert python("-c", source).strip() == "False"
 
 
+@pytest.mark.parametrize(
+    ("command", "most"),
+    [("study --list", 30), ("audit flights --no-page", 112), ("replay flights --no-page", 145)],
+)
+def test_commands_load_few_modules(command: str, most: int, python: Python) -> None:
+    source = f"""
+import json, sys
+from belated.cli import main
+main({command.split()!r})
+print(json.dumps([name for name in sys.modules]))
+"""
+    loaded = set(json.loads(python("-c", source).splitlines()[-1]))
+    own = {name for name in loaded if name.startswith("belated.")}
+    assert len(own) <= most, sorted(own)
+    unused = {"belated.store", "belated.service", "belated.report.page", "belated.research.worlds"}
+    assert loaded.isdisjoint({*unused, "multiprocessing", "asyncio", "sqlite3", "vl_convert"})
+
+
 def test_models_run_without_scipy_and_plots(python: Python) -> None:
     source = """
 import sys

@@ -16,10 +16,15 @@ values are plain; :func:`chart_of` describes a figure in Vega-Lite, and drawing 
 
 from __future__ import annotations
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from belated.report.contents import Page, Section, Table
 from belated.report.figures import Bars, Figure, Heat, Lines, Series
-from belated.report.page import save_images, write_page
-from belated.report.vega import chart_of
+
+if TYPE_CHECKING:
+    from belated.report.page import save_images, write_page
+    from belated.report.vega import chart_of
 
 __all__ = [
     "Bars",
@@ -34,3 +39,11 @@ __all__ = [
     "save_images",
     "write_page",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Load what draws when it is first named: commands without a page need no drawing."""
+    if name not in ("chart_of", "save_images", "write_page"):
+        raise AttributeError(f"module 'belated.report' has no attribute {name!r}")
+    module = importlib.import_module(f"belated.report.{'vega' if name == 'chart_of' else 'page'}")
+    return getattr(module, name)
