@@ -234,7 +234,7 @@ def test_cells_without_a_place_are_told() -> None:
     assert note_of(HEAT) == ""
     odd = Heat("t", ("a",), ("x", "y"), ((-1.0, 0.0),), "v")
     assert note_of(odd).startswith("2 cells are zero or less")
-    assert [cell["y"] for cell in rows_of(odd)] == [1.0, 1.0]
+    assert rows_of(odd) == [{"r": "a", "c": ["x", "y"], "y": [-1.0, 0.0]}]
 
 
 def test_whiskers_of_a_stack_begin_on_top_of_the_parts_below() -> None:
@@ -378,6 +378,13 @@ def test_text_stays_text(hostile: str) -> None:
     assert page.text.count(HOSTILE) >= 12
     assert "undefined" not in page.text
     assert page.data["figures"]["figure-1"]["data"]["values"][0]["s"] == HOSTILE
+
+
+def test_images_of_many_figures_fill_a_bounded_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("belated.report.page.embedded", lambda figure: "data:" + 99_994 * "x")
+    page = Reader(to_html(a_page(*[LINES] * 5)))
+    assert page.tags.count("img") == 3
+    assert len(page.data["figures"]) == 5
 
 
 def test_nothing_is_loaded(hostile: str) -> None:

@@ -133,10 +133,17 @@ def _converter() -> Any:
 def _compact(drawing: str) -> str:
     """Return an SVG without invisible marks, names of marks, and digits that cannot be seen.
 
-    The names of its parts, which count the drawings of a process, begin with zero.
+    The names of its parts, which count the drawings of a process, begin with zero, and its font is
+    written once.
     """
     for i, name in enumerate(dict.fromkeys(re.findall(r' id="(\w+)"', drawing))):
         drawing = drawing.replace(f'"{name}"', f'"part{i}"').replace(f"#{name})", f"#part{i})")
+    fonts = re.findall(r' font-family="[^"]*"', drawing)
     drawing = re.sub(r'<path [^>]*opacity="0"[^>]*/?>(</path>)?', "", drawing)
-    drawing = re.sub(r' (aria-[\w-]+|role|class|pointer-events)="[^"]*"', "", drawing)
+    drawing = re.sub(
+        r' (aria-[\w-]+|role|class|pointer-events|font-family)="[^"]*"| font-size="12px"',
+        "",
+        drawing,
+    )
+    drawing = drawing.replace("<svg", f'<svg{fonts[0] if fonts else ""} font-size="12px"', 1)
     return re.sub(r"<[^>]*>", lambda tag: re.sub(r"(\.\d)\d+", r"\1", tag[0]), drawing)

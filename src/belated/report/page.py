@@ -1,7 +1,7 @@
 """A page as one HTML file that needs nothing else: no network, no other files.
 
 Figures are interactive where scripts run. Where they do not, and on paper, the page shows the same
-figures as images.
+figures as images; a page with very many figures prints the last ones as they are on the screen.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ POLICY = (
 """What browsers may load for the page: only what is inside it."""
 LONG = 40
 """Letters from which on a cell needs a wide column."""
+IMAGES = 300_000
+"""Most bytes of all images in a page, which the scripts replace."""
 IN_NOTEBOOKS = 2
 """Most figures of a report in a notebook."""
 LEAST_FOR_CONTENTS = 3
@@ -86,7 +88,7 @@ def to_html(page: Page) -> str:
             '<a class="skip" href="#content">Skip to the content</a>',
             _header(page),
             '<main id="content">',
-            *(_section(section, i) for i, section in enumerate(page.sections, start=1)),
+            *_sections(page),
             _reproduce(page),
             "</main>",
             *_scripts(page),
@@ -127,11 +129,20 @@ def _header(page: Page) -> str:
     return "\n".join([*parts, "</header>"])
 
 
-def _section(section: Section, i: int) -> str:
+def _sections(page: Page) -> Iterable[str]:
+    """Return all sections; the first figures have images, until these fill their room."""
+    room = IMAGES
+    for i, section in enumerate(page.sections, start=1):
+        image = embedded(section.figure) if section.figure is not None and room > 0 else ""
+        room -= len(image)
+        yield _section(section, i, image if room > 0 else "")
+
+
+def _section(section: Section, i: int, image: str) -> str:
     """Return the question, the figure, what it says, and the table."""
     parts = [f'<section aria-labelledby="section-{i}">', _heading(section.question, f"section-{i}")]
     if section.figure is not None:
-        parts.append(_figure(section.figure, section.says, i))
+        parts.append(_figure(section.figure, section.says, i, image))
     parts.append(_paragraphs(section.says))
     if section.table is not None:
         parts.append(_table(section.table, section.question))
@@ -162,7 +173,7 @@ def _parted(title: str) -> str:
 # ---- figures -----------------------------------------------------------------------------------
 
 
-def _figure(figure: Figure, says: str, i: int) -> str:
+def _figure(figure: Figure, says: str, i: int, image: str) -> str:
     """Return the title, the place for the interactive figure, its image, and the note."""
     title, label = _kept(escape(figure.title)), escape(f"{figure.title}. {says}")
     note = note_of(figure)
@@ -172,7 +183,7 @@ def _figure(figure: Figure, says: str, i: int) -> str:
         f'<div class="scroll" tabindex="0" role="group" aria-label="{title}">',
         f'<div class="plot" role="img" aria-label="{label}"></div>',
         "</div>",
-        f'<img alt="{label}" src="{embedded(figure)}">',
+        f'<img alt="{label}" src="{image}">' if image else "",
         f'<p class="note">{escape(note)}</p>' if note else "",
         "</figure>",
     ]

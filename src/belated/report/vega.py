@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from belated.charts import CONFIG, GREY, INK, Chart, Json
 from belated.report.colours import DASHES, is_ours, look
 from belated.report.figures import Bars, Figure, Heat, Lines, Series
-from belated.report.plain import NOT_AVAILABLE, plain, power
+from belated.report.plain import NOT_AVAILABLE, power
 
 WIDTH = 720
 """Width in pixels of an image; on a page a figure is as wide as its column."""
@@ -25,6 +25,8 @@ MARKERS = 12
 """Most markers on one curve."""
 FEW = 24
 """Most bars of one figure; more are drawn as markers, which differ in shape, too."""
+LOWEST = "rgb(253, 231, 37)"
+"""The colour of the smallest values."""
 DEEP = 0.58
 """Where on the scale of colours white begins to stand out more than black."""
 LONG_AXIS = 1e4
@@ -249,23 +251,20 @@ def _outlined(colour: Json) -> Json:
 
 def _heat(heat: Heat) -> Json:
     """Return cells with their numbers; those without one are grey."""
-    low, high = _colour_limits(heat)
+    (low, high), label = _colour_limits(heat), heat.value_label or "value"
     rows, columns = [[_wrapped(name) for name in names] for names in (heat.rows, heat.columns)]
-    cells = []
-    for row, values in zip(rows, heat.values, strict=True):
-        for column, value in zip(columns, values, strict=True):
-            cell: Json = {"r": row, "c": column, "t": NOT_AVAILABLE}
-            if value is not None:
-                at = min(max(value, low), high)
-                depth = (
-                    math.log(at / low) / math.log(high / low)
-                    if heat.log
-                    else (at - low) / (high - low)
-                )
-                cell |= {"y": _short(at), "t": plain(value, 3)}
-                cell |= {"deep": 1} if depth > DEEP else {}
-            cells.append(cell)
-    scale = {"type": "log" if heat.log else "linear", "domain": [low, high], "nice": False}
+    # White stands out on the cells beyond this value.
+    deep = low * (high / low) ** DEEP if heat.log else low + (high - low) * DEEP
+    cells = [
+        {
+            "r": row,
+            "c": columns,
+            "y": [None if value is None else _short(value) for value in values],
+        }
+        for row, values in zip(rows, heat.values, strict=True)
+    ]
+    kind = "log" if heat.log else "linear"
+    scale = {"type": kind, "domain": [low, high], "nice": False, "clamp": True}
     legend = {
         "title": heat.value_label,
         "orient": "bottom",
@@ -279,10 +278,14 @@ def _heat(heat: Heat) -> Json:
         "type": "quantitative",
         "scale": {**scale, "scheme": "viridis", "reverse": True},
         "legend": legend,
-        "condition": {"test": "!isValid(datum.y)", "value": GREY},
+        "condition": [
+            {"test": "!isValid(datum.y)", "value": GREY},
+            *([{"test": "datum.y <= 0", "value": LOWEST}] if heat.log else []),
+        ],
     }
-    told = {"field": "t", "title": heat.value_label}
-    inks = [{"test": "datum.deep", "value": "white"}, {"test": "!isValid(datum.y)", "value": INK}]
+    missing = {"test": "!isValid(datum.y)", "value": NOT_AVAILABLE}
+    text = {"field": "y", "type": "quantitative", "format": ",.3~r", "condition": missing}
+    inks = [{**missing, "value": INK}, {"test": f"datum.y > {deep:.6g}", "value": "white"}]
     x = _names("c", columns, 0.04)
     x["axis"] |= {"orient": "top", "domain": False}
     if heat.is_crowded:
@@ -292,18 +295,13 @@ def _heat(heat: Heat) -> Json:
     return {
         "height": 30 * len(rows),
         "data": {"values": cells},
-        "encoding": {"x": x, "y": y, "tooltip": _tooltip(cells, "r", "c", told)},
+        "transform": [{"flatten": ["c", "y"]}],
+        "encoding": {"x": x, "y": y, "tooltip": _tooltip([], "r", "c", {**text, "title": label})},
         "layer": [
-            {
-                "mark": {"type": "rect", "cornerRadius": 2, "invalid": "show"},
-                "encoding": {"color": colour},
-            },
+            {"mark": {"type": "rect", "invalid": "show"}, "encoding": {"color": colour}},
             {
                 "mark": {"type": "text", "fontSize": 12},
-                "encoding": {
-                    "text": {"field": "t"},
-                    "color": {"condition": inks, "value": "black"},
-                },
+                "encoding": {"text": text, "color": {"condition": inks, "value": "black"}},
             },
         ],
     }
