@@ -342,9 +342,9 @@ def _axis(
     scale: Json = {"zero": zero}
     if log:
         low, high = min(values, default=1.0), max(values, default=10.0)
-        scale = {"type": "log", "nice": False, "padding": 12}
-        if low == high:
-            scale |= {"padding": 0, "domain": [low / 3.0, high * 3.0]}
+        margin = (high / low) ** 0.03 if high > low else 3.0
+        low, high = low / margin, high * margin
+        scale = {"type": "log", "nice": False, "domain": [_short(low), _short(high)]}
         axis["values"] = _log_ticks(low, high)
         if high > LONG_AXIS * low or high >= 1e6 or low < 1e-6:
             axis["labelExpr"] = _power_of_ten(axis["values"])
@@ -352,16 +352,16 @@ def _axis(
 
 
 def _log_ticks(low: float, high: float) -> list[float]:
-    """Return the numbers beside a logarithmic axis: powers of ten, or also 2 and 5 on a short one.
+    """Return the numbers beside a logarithmic axis: powers of ten, and others on a short one.
 
     >>> _log_ticks(0.8, 30.0), _log_ticks(1.0, 2000.0)
     ([1.0, 2.0, 5.0, 10.0, 20.0], [1.0, 10.0, 100.0, 1000.0])
     """
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
-    digits = (1, 2, 5) if high < 200.0 * low else (1,)
+    digits = range(1, 10) if high < 8.0 * low else (1, 2, 5) if high < 200.0 * low else (1,)
     step = max(1, math.ceil((last - first) / 8))
     ticks = [float(f"{d}e{k}") for k in range(first, last + 1, step) for d in digits]
-    return [tick for tick in ticks if 0.8 * low <= tick <= 1.25 * high]
+    return [tick for tick in ticks if low <= tick <= high]
 
 
 def _power_of_ten(ticks: Sequence[float]) -> str:
@@ -374,7 +374,7 @@ def _names(field: str, names: Sequence[str], gap: float = 0.2) -> Json:
     """Return the encoding of names along an axis, in their order and broken into lines."""
     axis: Json = {"title": None, "ticks": False, "labelAngle": 0, "labelPadding": 6, "grid": False}
     axis["labelExpr"] = r"split(datum.label, '\n')"
-    scale = {"domain": list(names), "paddingInner": gap}
+    scale = {"type": "band", "domain": list(names), "paddingInner": gap}
     return {"field": field, "type": "nominal", "sort": None, "scale": scale, "axis": axis}
 
 
