@@ -300,6 +300,7 @@ def test_odd_figures_are_drawn() -> None:
 def test_notebooks_get_the_chart_and_an_image() -> None:
     shown = BARS._repr_mimebundle_()
     assert shown["application/vnd.vegalite.v6+json"] == chart_of(BARS, titled=True).to_dict()
+    assert chart_of(BARS, titled=True).spec["title"]["text"] == ["Regret by delays"]
     assert shown["image/svg+xml"].startswith("<svg")
 
 

@@ -15,19 +15,16 @@ from html import escape
 from importlib.resources import files
 from os import PathLike
 from pathlib import Path
+from string import Template
 from typing import Any
 
 from belated.charts import CONFIG, DARK, packed_script
 from belated.errors import BelatedError, MissingExtra
-from belated.report.contents import Entry, Page, Section, Table
+from belated.report.contents import Entry, Page, Table
 from belated.report.figures import Figure
 from belated.report.plain import NOT_AVAILABLE, plain
 from belated.report.vega import chart_of, note_of
 
-POLICY = (
-    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
-)
-"""What browsers may load for the page: only what is inside it."""
 LONG = 40
 """Letters from which on a cell needs a wide column."""
 IMAGES = 300_000
@@ -79,54 +76,26 @@ def file_name(title: str) -> str:
 
 def to_html(page: Page) -> str:
     """Return the page as HTML."""
-    return "\n".join(
-        [
-            "<!doctype html>",
-            '<html lang="en">',
-            _head(page),
-            "<body>",
-            '<a class="skip" href="#content">Skip to the content</a>',
-            _header(page),
-            '<main id="content">',
-            *_sections(page),
-            _reproduce(page),
-            "</main>",
-            *_scripts(page),
-            "</body>",
-            "</html>\n",
-        ]
+    numbers = "".join(
+        f"<div><dt>{escape(what)}</dt><dd>{escape(number)}</dd></div>"
+        for number, what in page.numbers
     )
-
-
-def _head(page: Page) -> str:
-    return f"""<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{POLICY}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<link rel="icon" href="data:,">
-<title>{escape(page.title)}</title>
-<style>
-{_own("page.css")}</style>
-</head>"""
-
-
-def _header(page: Page) -> str:
-    parts = ["<header>", f"<h1>{_parted(page.title)}</h1>"]
-    if page.numbers:
-        shown = [
-            f"<div><dt>{escape(what)}</dt><dd>{escape(number)}</dd></div>"
-            for number, what in page.numbers
-        ]
-        parts += ['<dl class="numbers">', *shown, "</dl>"]
-    parts.append(_paragraphs(page.lead, ' class="lead"'))
-    if len(page.sections) >= LEAST_FOR_CONTENTS:
-        links = [
-            f'<li><a href="#section-{i}">{escape(section.question)}</a></li>'
-            for i, section in enumerate(page.sections, start=1)
-        ]
-        parts += ['<nav aria-label="Contents">', "<ol>", *links, "</ol>", "</nav>"]
-    return "\n".join([*parts, "</header>"])
+    links = "\n".join(
+        f'<li><a href="#section-{i}">{escape(section.question)}</a></li>'
+        for i, section in enumerate(page.sections, start=1)
+    )
+    has_contents = len(page.sections) >= LEAST_FOR_CONTENTS
+    return Template(_own("page.html")).substitute(
+        title=escape(page.title),
+        style=_own("page.css"),
+        # A title is broken, if it must be, behind the signs of a file name.
+        heading=re.sub(r"([_./-])(?=\w)", r"\1<wbr>", escape(page.title)),
+        numbers=f'<dl class="numbers">{numbers}</dl>' if numbers else "",
+        lead=_paragraphs(page.lead, ' class="lead"'),
+        contents=f'<nav aria-label="Contents"><ol>{links}</ol></nav>' if has_contents else "",
+        sections="\n".join([*_sections(page), _about(page)]),
+        scripts="\n".join(_scripts(page)),
+    )
 
 
 def _sections(page: Page) -> Iterable[str]:
@@ -135,23 +104,28 @@ def _sections(page: Page) -> Iterable[str]:
     for i, section in enumerate(page.sections, start=1):
         image = embedded(section.figure) if section.figure is not None and room > 0 else ""
         room -= len(image)
-        yield _section(section, i, image if room > 0 else "")
+        parts = [_paragraphs(section.says)]
+        if section.figure is not None:
+            parts.insert(0, _figure(section.figure, section.says, i, image if room > 0 else ""))
+        if section.table is not None:
+            parts.append(_table(section.table, section.question))
+        yield _section(f"section-{i}", section.question, parts)
 
 
-def _section(section: Section, i: int, image: str) -> str:
-    """Return the question, the figure, what it says, and the table."""
-    parts = [f'<section aria-labelledby="section-{i}">', _heading(section.question, f"section-{i}")]
-    if section.figure is not None:
-        parts.append(_figure(section.figure, section.says, i, image))
-    parts.append(_paragraphs(section.says))
-    if section.table is not None:
-        parts.append(_table(section.table, section.question))
-    return "\n".join([*parts, "</section>"])
+def _about(page: Page) -> str:
+    """Return what to type for the same page, and what it was made from."""
+    facts = "".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in page.facts.items())
+    typed = f'<pre tabindex="0"><code>{escape(page.reproduce)}</code></pre>'
+    question = "How to get this page again" if page.reproduce else "About this page"
+    parts = [typed if page.reproduce else "", f"<dl>{facts}</dl>" if facts else ""]
+    return _section("reproduce", question, parts)
 
 
-def _heading(text: str, name: str) -> str:
-    """Return a heading that is a link to itself, so that the keyboard reaches it."""
-    return f'<h2 id="{name}"><a href="#{name}">{escape(text)}</a></h2>'
+def _section(name: str, question: str, parts: list[str]) -> str:
+    """Return a section; its heading is a link to itself, so that the keyboard reaches it."""
+    heading = f'<h2 id="{name}"><a href="#{name}">{escape(question)}</a></h2>'
+    body = "\n".join([heading, *filter(None, parts)])
+    return f'<section aria-labelledby="{name}">\n{body}\n</section>'
 
 
 def _paragraphs(text: str, attributes: str = "") -> str:
@@ -163,11 +137,6 @@ def _paragraphs(text: str, attributes: str = "") -> str:
 def _kept(text: str) -> str:
     """Return text in which numbers and their units stay on one line."""
     return re.sub(r"(\d) (%|[mun]?s|min|h|days?)(?!\w)", "\\1\N{NO-BREAK SPACE}\\2", text)
-
-
-def _parted(title: str) -> str:
-    """Return a title that is broken, if it must be, behind the signs of a file name."""
-    return re.sub(r"([_./-])(?=\w)", r"\1<wbr>", escape(title))
 
 
 # ---- figures -----------------------------------------------------------------------------------
@@ -244,95 +213,50 @@ def _own(name: str) -> str:
 def _table(table: Table, question: str) -> str:
     """Return a table that scrolls by itself where the screen is too narrow."""
     columns = list(zip(*table.rows, strict=True)) or [()] * len(table.columns)
-    kinds = [_is_numeric(column) for column in columns]
-    cells = [
-        _number_cells(column) if numeric else [_text_cell(cell) for cell in column]
-        for column, numeric in zip(columns, kinds, strict=True)
-    ]
-    heads = [
-        f'<th scope="col"{_class(numeric)}>{escape(name)}</th>'
-        for name, numeric in zip(table.columns, kinds, strict=True)
-    ]
-    rows = [f"<tr>{_row(row, kinds)}</tr>" for row in zip(*cells, strict=True)]
-    label = escape(table.caption or f"Table: {question}")
-    parts = [
-        '<figure class="table">',
-        f"<figcaption>{escape(table.caption)}</figcaption>" if table.caption else "",
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{label}">',
-        f'<table aria-label="{label}">',
-        f"<thead><tr>{''.join(heads)}</tr></thead>",
-        "<tbody>",
-        *rows,
-        "</tbody>",
-        "</table>",
-        "</div>",
-        "</figure>",
-    ]
-    return "\n".join(filter(None, parts))
+    heads, cells = [], []
+    for i, (name, column) in enumerate(zip(table.columns, columns, strict=True)):
+        is_text = any(isinstance(cell, str) for cell in column) or not any(
+            cell is not None for cell in column
+        )
+        kind = "" if is_text else ' class="number"'
+        heads.append(f'<th scope="col"{kind}>{escape(name)}</th>')
+        if not is_text:
+            cells.append([f"<td{kind}>{text}</td>" for text in _number_cells(column)])
+            continue
+        texts = [escape(_text(cell)) for cell in column]
+        if i == 0:  # a text in front is the heading of its row
+            cells.append([f'<th scope="row">{text}</th>' for text in texts])
+        else:
+            long = ' class="long"'
+            cells.append([f"<td{long if len(text) > LONG else ''}>{text}</td>" for text in texts])
+    rows = "\n".join(f"<tr>{''.join(row)}</tr>" for row in zip(*cells, strict=True))
+    label, caption = escape(table.caption or f"Table: {question}"), escape(table.caption)
+    return f"""<figure class="table">
+{f"<figcaption>{caption}</figcaption>" if caption else ""}
+<div class="scroll" tabindex="0" role="region" aria-label="{label}">
+<table aria-label="{label}">
+<thead><tr>{"".join(heads)}</tr></thead>
+<tbody>
+{rows}
+</tbody>
+</table>
+</div>
+</figure>"""
 
 
-def _row(cells: Sequence[str], kinds: list[bool]) -> str:
-    """Return the cells of a row; a text in front is its heading."""
-    texts = [
-        f"<td{_class(numeric) or _breadth(cell)}>{cell}</td>"
-        for cell, numeric in zip(cells, kinds, strict=True)
-    ]
-    if not kinds[0]:
-        texts[0] = f'<th scope="row">{cells[0]}</th>'
-    return "".join(texts)
-
-
-def _breadth(cell: str) -> str:
-    """Return the mark of a text that would be squeezed in a narrow column."""
-    return ' class="long"' if len(cell) > LONG else ""
-
-
-def _class(numeric: bool) -> str:
-    return ' class="number"' if numeric else ""
-
-
-def _is_numeric(column: Iterable[Entry]) -> bool:
-    known = [cell for cell in column if cell is not None]
-    return bool(known) and not any(isinstance(cell, str) for cell in known)
-
-
-def _text_cell(cell: Entry) -> str:
+def _text(cell: Entry) -> str:
     if cell is None:
         return NOT_AVAILABLE
-    return escape(cell if isinstance(cell, str) else plain(cell))
+    return cell if isinstance(cell, str) else plain(cell)
 
 
-def _number_cells(column: Iterable[Entry]) -> list[str]:
+def _number_cells(column: Sequence[Entry]) -> list[str]:
     """Return numbers whose decimal points stand below each other."""
-    texts = [NOT_AVAILABLE if cell is None else _text_cell(cell) for cell in column]
-    fractions = [text.partition(".")[2] for text in texts]
-    room = max((1 + len(fraction) for fraction in fractions if fraction), default=0)
-    if not room:
-        return texts
-    cells = []
-    for text, fraction in zip(texts, fractions, strict=True):
-        if text == NOT_AVAILABLE:
-            cells.append(text)
-            continue
-        whole = text.removesuffix(f".{fraction}") if fraction else text
-        rest = f".{fraction}" if fraction else ""
-        cells.append(f'{whole}<span class="rest" style="width: {room}ch">{rest}</span>')
-    return cells
-
-
-# ---- the end of the page -----------------------------------------------------------------------
-
-
-def _reproduce(page: Page) -> str:
-    facts = [f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in page.facts.items()]
-    typed = f'<pre tabindex="0"><code>{escape(page.reproduce)}</code></pre>'
-    parts = [
-        '<section aria-labelledby="reproduce" class="reproduce">',
-        _heading(
-            "How to get this page again" if page.reproduce else "About this page", "reproduce"
-        ),
-        *([typed] if page.reproduce else []),
-        *(["<dl>", *facts, "</dl>"] if facts else []),
-        "</section>",
+    parted = [_text(cell).partition(".") for cell in column]
+    room = max((1 + len(fraction) for _, _, fraction in parted if fraction), default=0)
+    return [
+        f'{whole}<span class="rest" style="width: {room}ch">{point}{fraction}</span>'
+        if room and whole != NOT_AVAILABLE
+        else whole
+        for whole, point, fraction in parted
     ]
-    return "\n".join(parts)

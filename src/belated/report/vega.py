@@ -48,16 +48,12 @@ def chart_of(figure: Figure, *, titled: bool = False) -> Chart:
     # The page asks how wide an entry of the legend is, and how wide the figure must be.
     entry = 46 + 7 * max(map(len, names), default=0)
     legend = {**CONFIG["legend"], "columns": max(1, WIDTH // entry)}
+    spec |= {"autosize": FIT, "config": {**CONFIG, "legend": legend}}
+    if titled:
+        title = {"text": textwrap.wrap(figure.title, 80), "anchor": "start", "color": INK}
+        spec["title"] = {**title, "fontSize": 15, "offset": 12}
     hints = {"entry": entry, "least": _least_width(figure)}
-    return Chart(
-        {
-            "width": WIDTH,
-            "autosize": FIT,
-            **spec,
-            "config": {**CONFIG, "legend": legend},
-            "usermeta": hints,
-        }
-    )
+    return Chart({"width": WIDTH, **spec, "usermeta": hints})
 
 
 def note_of(figure: Figure) -> str:
@@ -293,6 +289,7 @@ def _heat(heat: Heat) -> Json:
     y = _names("r", rows, 0.08)
     y["axis"]["domain"] = False
     return {
+        "width": min(WIDTH, 200 + 90 * len(columns)),
         "height": 30 * len(rows),
         "data": {"values": cells},
         "transform": [{"flatten": ["c", "y"]}],
