@@ -24,7 +24,7 @@ from belated.audits.promises import from_counts
 from belated.datasets import flights, flights_file
 from belated.errors import LogError, MissingExtra
 from belated.logs import Log, scan
-from belated.report import finding
+from belated.report import page as pages
 from belated.timeline import Timeline, sweep
 from belated.timeline import timeline as timeline_module
 
@@ -385,7 +385,7 @@ def test_without_the_extra_there_is_no_page(
         raise MissingExtra("vl-convert-python", extra="report", where="Audit.page")
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(finding, "write_page", missing)
+    monkeypatch.setattr(pages, "write_page", missing)
     assert cli.main(["audit", "flights"]) == 0
     assert "No page: Audit.page needs vl-convert-python" in capsys.readouterr().out
 

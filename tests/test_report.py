@@ -63,23 +63,18 @@ BARS = Bars(
     (
         Series("ours", (), (1.0, 20.0, 300.0), (0.5, 10.0, 200.0), (2.0, 30.0, 400.0)),
         Series("GOLD", (), (4.0, None, 500.0)),
-        Series("bound", (), (9.0, 90.0, 900.0), dashed=True),
+        Series("bound", (), (9.0, 90.0, 900.0)),
     ),
     "regret",
     log_y=True,
 )
-STACK = Bars(
-    "Parts of regret",
+LYING = Bars(
+    "Regret of many",
     tuple(f"pattern {i}" for i in range(10)),
-    (
-        Series("undelayed regret", (), (1.0,) * 10),
-        Series("drift", (), (2.0,) * 9 + (None,)),
-        Series("drift (bound)", (), (3.0,) * 10, (2.0,) * 10, (4.0,) * 10),
-    ),
-    stacked=True,
+    (Series("learning", (), (1.0,) * 10), Series("delay", (), (2.0,) * 9 + (None,))),
 )
 HEAT = Heat("Who is good where", ("a", "b"), ("x", "y"), ((1.0, None), (30.0, 2.0)), "ratio")
-FIGURES = (LINES, BARS, STACK, HEAT)
+FIGURES = (LINES, BARS, LYING, HEAT)
 TABLE = Table(
     ("method", "exponent", "seeds", "told"),
     (("ours", 0.7512, 32, "nothing"), ("GOLD", 12.5, 8, None), ("BOLD", None, 1200, "T")),
@@ -237,9 +232,13 @@ def test_cells_without_a_place_are_told() -> None:
     assert rows_of(odd) == [{"r": "a", "c": ["x", "y"], "y": [-1.0, 0.0]}]
 
 
-def test_whiskers_of_a_stack_begin_on_top_of_the_parts_below() -> None:
-    row = next(row for row in rows_of(STACK) if row["s"] == "drift (bound)")
-    assert (row["y"], row["l"], row["h"]) == (3.0, 5.0, 7.0)
+def test_many_bars_are_markers() -> None:
+    def mark(count: int) -> Any:
+        groups = tuple(Series(f"group {i}", (), (1.0, 2.0)) for i in range(count))
+        return chart_of(Bars("t", ("x", "y"), groups)).spec["layer"][0]["mark"]
+
+    assert mark(12) == "bar"
+    assert mark(13)["type"] == "point"
 
 
 @pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: figure.title)

@@ -23,8 +23,8 @@ class Series:
     """Values of one method: y over x, and what is known of them, from low to high.
 
     In :class:`Bars` there is one y per label, ``x`` stays empty, and a y may be missing (None).
-    ``dashed`` marks what was not measured, such as a bound. A series without any values is only a
-    name in the legend.
+    ``dashed`` marks a curve that was not measured, such as a bound. A series without any values is
+    only a name in the legend.
 
     >>> Series("OMD", x=(1, 10, 100), y=(0.5, 2.0, 7.5), low=(0, 1, 7), high=(1, 3, 8)).y
     (0.5, 2.0, 7.5)
@@ -97,16 +97,12 @@ class Lines(Drawn):
 
 @dataclass(frozen=True)
 class Bars(Drawn):
-    """Groups of bars over labels: each group has one y per label, or None where there is none.
-
-    A stack shows parts of a whole, so its parts are not negative and its axis is not logarithmic.
-    """
+    """Groups of bars over labels: each group has one y per label, or None where there is none."""
 
     title: str
     labels: tuple[str, ...]
     groups: tuple[Series, ...]
     y_label: str = ""
-    stacked: bool = False
     log_y: bool = False
     by_label: bool = False
     """Whether each bar looks like its label, where labels are methods and there is one group."""

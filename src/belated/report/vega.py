@@ -116,10 +116,7 @@ def _lines(lines: Lines) -> Json:
         "encoding": {
             "y": y,
             "opacity": _faded(),
-            "strokeWidth": {
-                "condition": {**is_own, "value": 3.5},
-                "value": 1.8,
-            },
+            "strokeWidth": {"condition": {**is_own, "value": 3.5}, "value": 1.8},
             **_only(style, "strokeDash"),
         },
     }
@@ -172,15 +169,14 @@ def _bars(bars: Bars) -> Json:
     order = [group.name for group in bars.groups]
     rows = _bar_rows(bars, labels)
     has_whiskers = any("l" in row for row in rows)
-    is_dotted = not bars.stacked and (bars.log_y or len(rows) > FEW)
+    is_dotted = bars.log_y or len(rows) > FEW
     # Markers without whiskers stand on one line.
-    is_grouped = len(order) > 1 and not bars.stacked and (has_whiskers or not is_dotted)
+    is_grouped = len(order) > 1 and (has_whiskers or not is_dotted)
     ends = [row[key] for row in rows for key in "ylh" if key in row]
     along, across = ("x", "y") if bars.is_lying else ("y", "x")
     value = _axis(along, bars.y_label, ends, bars.log_y, zero=not is_dotted)
-    dashed = [group.name for group in bars.groups if group.dashed]
     field, names = ("c", bars.labels) if bars.by_label else ("s", order)
-    style = _style(names, dashed, field, labels if bars.by_label else order)
+    style = _style(names, field=field, domain=labels if bars.by_label else order)
     opacity = {} if bars.by_label else {"opacity": _faded()}
     told: list[str | Json] = [*([] if bars.by_label else ["s"]), "c", _told("y", bars.y_label)]
     whisker = {
@@ -195,14 +191,12 @@ def _bars(bars: Bars) -> Json:
     }
     bar = {
         "params": [] if bars.by_label else [_legend_selection()],
-        "mark": MARKER if is_dotted else {"type": "bar", "strokeWidth": 1.5},
+        "mark": MARKER if is_dotted else "bar",
         "encoding": {
-            along: {**value, "stack": "zero" if bars.stacked else None},
+            along: {**value, "stack": None},
             "tooltip": _tooltip(rows, *told),
             **opacity,
             **_only(style, *(["shape"] if is_dotted else [])),
-            # What was not measured is outlined.
-            **({} if is_dotted or not dashed else _outlined(style["color"])),
         },
     }
     offset = {"field": "s", "sort": None, "scale": {"domain": order}}
@@ -221,25 +215,19 @@ def _bars(bars: Bars) -> Json:
 
 
 def _bar_rows(bars: Bars, labels: Sequence[str]) -> list[Json]:
-    """Return one row per bar; intervals of stacked bars begin on top of the parts below."""
-    rows, tops = [], [0.0] * len(labels)
+    """Return one row per bar that has a place on the axis."""
+    rows = []
     for group in bars.groups:
         lows, highs = (ends or (None,) * len(labels) for ends in (group.low, group.high))
-        for i, (y, low, high) in enumerate(zip(group.y, lows, highs, strict=True)):
+        for label, y, low, high in zip(labels, group.y, lows, highs, strict=True):
             if y is None or (bars.log_y and y <= 0.0):
                 continue
-            row: Json = {"s": group.name, "c": labels[i], "y": _short(y)}
+            row: Json = {"s": group.name, "c": label, "y": _short(y)}
             if low is not None and high is not None:
                 low = y if bars.log_y and low <= 0.0 else low
-                row |= {"l": _short(tops[i] + low), "h": _short(tops[i] + high)}
-            rows.append(row | ({"d": 1} if group.dashed else {}))
-            tops[i] += y if bars.stacked else 0.0
+                row |= {"l": _short(low), "h": _short(high)}
+            rows.append(row)
     return rows
-
-
-def _outlined(colour: Json) -> Json:
-    faint = {"condition": {"test": "datum.d", "value": 0.15}, "value": 1}
-    return {"fillOpacity": faint, "stroke": colour}
 
 
 # ---- heat maps ---------------------------------------------------------------------------------
@@ -252,11 +240,7 @@ def _heat(heat: Heat) -> Json:
     # White stands out on the cells beyond this value.
     deep = low * (high / low) ** DEEP if heat.log else low + (high - low) * DEEP
     cells = [
-        {
-            "r": row,
-            "c": columns,
-            "y": [None if value is None else _short(value) for value in values],
-        }
+        {"r": row, "c": columns, "y": [None if y is None else _short(y) for y in values]}
         for row, values in zip(rows, heat.values, strict=True)
     ]
     kind = "log" if heat.log else "linear"
