@@ -45,7 +45,13 @@ CONFIG: Json = {
     "view": {"stroke": None},
     "axis": _AXIS,
     # The title of the upright axis stands above it, where it takes no width.
-    "axisY": {"titleAngle": 0, "titleAnchor": "end", "titleAlign": "left", "titleY": -12},
+    "axisY": {
+        "domain": False,
+        "titleAngle": 0,
+        "titleAnchor": "end",
+        "titleAlign": "left",
+        "titleY": -12,
+    },
     "legend": {
         "orient": "top",
         "offset": 26,

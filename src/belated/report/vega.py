@@ -10,7 +10,7 @@ import math
 import textwrap
 from collections.abc import Iterable, Sequence
 
-from belated.charts import CONFIG, GREY, INK, Chart, Json
+from belated.charts import CONFIG, FAINT, GREY, INK, RULE, Chart, Json
 from belated.report.colours import DASHES, is_ours, look
 from belated.report.figures import Bars, Figure, Heat, Lines, Series
 from belated.report.plain import NOT_AVAILABLE, power
@@ -314,21 +314,22 @@ def _axis(
     zero: bool = False,
 ) -> Json:
     """Return the encoding of numbers along the axis x or y, with plain numbers on it."""
-    axis: Json = {"title": textwrap.wrap(label, 60) or None, "format": ",.6~r"}
-    axis |= (
-        {"tickCount": {"signal": "ceil(width / 90)"}}
-        if channel == "x"
-        else {"tickCount": 6, "domain": False}
-    )
+    axis: Json = {"title": textwrap.wrap(label, 60) or None, "format": ",.6~r", "tickCount": 6}
+    if channel == "x":
+        axis["tickCount"] = {"signal": "ceil(width / 90)"}
+    axis["gridColor"] = {"condition": {"test": "datum.value === 0", "value": FAINT}, "value": RULE}
     scale: Json = {"zero": zero}
     if log:
         low, high = min(values, default=1.0), max(values, default=10.0)
         margin = (high / low) ** 0.03 if high > low else 3.0
         low, high = low / margin, high * margin
         scale = {"type": "log", "nice": False, "domain": [_short(low), _short(high)]}
-        axis["values"] = _log_ticks(low, high)
-        if high > LONG_AXIS * low or high >= 1e6 or low < 1e-6:
-            axis["labelExpr"] = _power_of_ten(axis["values"])
+        ticks = _log_ticks(low, high)
+        if len(ticks) > 1:  # else the axis is so short that Vega's own are best
+            axis["values"] = ticks
+        if len(ticks) > 1 and (high > LONG_AXIS * low or high >= 1e6 or low < 1e-6):
+            texts = [power(tick) for tick in ticks]
+            axis["labelExpr"] = f"{texts}[indexof({ticks}, datum.value)]"
     return {"field": field, "type": "quantitative", "scale": scale, "axis": axis}
 
 
@@ -341,14 +342,8 @@ def _log_ticks(low: float, high: float) -> list[float]:
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     digits = range(1, 10) if high < 8.0 * low else (1, 2, 5) if high < 200.0 * low else (1,)
     step = max(1, math.ceil((last - first) / 8))
-    ticks = [float(f"{d}e{k}") for k in range(first, last + 1, step) for d in digits]
+    ticks = [float(f"{d}e{k}") for k in range(first - first % step, last + 1, step) for d in digits]
     return [tick for tick in ticks if low <= tick <= high]
-
-
-def _power_of_ten(ticks: Sequence[float]) -> str:
-    """Return the expression that writes these ticks as powers of ten."""
-    texts = [power(tick) for tick in ticks]
-    return f"{texts}[indexof({list(ticks)}, datum.value)]"
 
 
 def _names(field: str, names: Sequence[str], gap: float = 0.2) -> Json:
