@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -61,15 +62,26 @@ def test_audits_and_replays_load_no_store(python: Python) -> None:
     assert python("-c", source).strip() == "False"
 
 
+TIMES = "--predicted asked --observed heard --unit s"
+
+
 @pytest.mark.parametrize(
     ("command", "most"),
-    [("study --list", 30), ("audit flights --no-page", 112), ("replay flights --no-page", 145)],
+    [
+        ("study --list", 30),
+        (f"audit LOG --no-page {TIMES}", 110),
+        (f"replay LOG --target y --no-page {TIMES}", 142),
+    ],
 )
-def test_commands_load_few_modules(command: str, most: int, python: Python) -> None:
+def test_commands_load_few_modules(command: str, most: int, python: Python, tmp_path: Path) -> None:
+    log = tmp_path / "log.csv"
+    rows = (f"{60 * i},{60 * i + 100},{i % 7},{i % 3}" for i in range(200))
+    log.write_text("\n".join(["asked,heard,y,x", *rows]))
+    arguments = command.replace("LOG", str(log)).split()
     source = f"""
 import json, sys
 from belated.cli import main
-main({command.split()!r})
+main({arguments!r})
 print(json.dumps([name for name in sys.modules]))
 """
     loaded = set(json.loads(python("-c", source).splitlines()[-1]))
