@@ -8,21 +8,18 @@ fixed time for it. There is one file for light pages and one for dark ones.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from belated.report.colours import BLUE, DARK, FAINT, INK, ORANGE, RULE, VERMILION
-from belated.report.images import image_file
+from belated.charts import CONFIG, INK, Chart, Json
+from belated.report.colours import BLUE, ORANGE, VERMILION
 from benchmarks.conversions import ROUNDS, Floats, ours, windows, world
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-FILES = {"light": False, "dark": True}
 _HOME = Path(__file__).parents[1] / "docs"
 _SPAN = 500  # visits in a mean
-_SIZE = (7.6, 3.7)
+_TITLE = "Predicted share of visits that buy; sales are heard of up to 2,000 visits late"
+_DARK_BLUE = "#4aa8e0"  # our blue on dark pages
 
 
 class Way(NamedTuple):
@@ -46,7 +43,8 @@ def main() -> None:
 def pictures() -> dict[str, bytes]:
     """Return the picture for light and for dark pages."""
     ways = _ways()
-    return {name: _drawn(ways, is_dark) for name, is_dark in FILES.items()}
+    light, dark = (_chart(ways, blue) for blue in (BLUE, _DARK_BLUE))
+    return {"light": light.image(), "dark": dark.dark().image()}
 
 
 def _ways() -> list[Way]:
@@ -55,53 +53,45 @@ def _ways() -> list[Way]:
     return [
         Way("the truth", given.truth, INK, 1.4, (19_300, 0.318)),
         Way("waits 250 visits: too low", waiting["window of 250"], VERMILION, 1.6, (8_500, 0.055)),
-        Way("waits 4,000: too late", waiting["window of 4,000"], ORANGE, 1.6, (4_600, 0.305)),
+        Way("waits 4,000: too late", waiting["window of 4,000"], ORANGE, 1.6, (4_600, 0.317)),
         Way("belated", ours(given), BLUE, 2.6, (16_300, 0.112)),
     ]
 
 
-def _drawn(ways: list[Way], is_dark: bool) -> bytes:
-    from matplotlib import layout_engine
-    from matplotlib.figure import Figure as Canvas
-
-    padding = layout_engine.ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.1)
-    canvas = Canvas(figsize=_SIZE, layout=padding)
-    canvas.patch.set_alpha(0.0)
-    ax = canvas.add_subplot()
-    middles = np.arange(_SPAN / 2, ROUNDS, _SPAN)
+def _chart(ways: list[Way], blue: str) -> Chart:
+    """Draw each way as a line with its name beside it."""
+    middles = np.arange(_SPAN / 2, ROUNDS, _SPAN).tolist()
+    layers: list[Json] = []
     for way in ways:
-        colour = _shade(way.colour, is_dark)
-        means = way.values.reshape(-1, _SPAN).mean(axis=1)
-        dash = "--" if way.name == "the truth" else "-"
-        ax.plot(middles, means, color=colour, lw=way.width, ls=dash)
-        ax.text(*way.place, way.name, color=colour, fontsize=10, fontweight="bold")
-    _style(ax, is_dark)
-    return image_file(canvas, "svg")
-
-
-def _style(ax: Axes, is_dark: bool) -> None:
-    ax.patch.set_alpha(0.0)
-    ax.set(xlim=(0, ROUNDS), ylim=(0.0, 0.36))
-    ax.set_xticks(range(0, ROUNDS + 1, 4000), [f"{n:,}" for n in range(0, ROUNDS + 1, 4000)])
-    ax.set_yticks([0.0, 0.1, 0.2, 0.3], ["0 %", "10 %", "20 %", "30 %"])
-    ax.set_xlabel("visits", color=_shade(FAINT, is_dark))
-    ax.set_title(
-        "Predicted share of visits that buy; sales are heard of up to 2,000 visits late",
-        loc="left",
-        color=_shade(INK, is_dark),
-        fontsize=10.5,
+        means = way.values.reshape(-1, _SPAN).mean(axis=1).tolist()
+        points = [{"x": x, "y": round(y, 4)} for x, y in zip(middles, means, strict=True)]
+        style = {"color": blue if way.colour == BLUE else way.colour}
+        dash = [6, 4] if way.name == "the truth" else [1, 0]
+        line = {"type": "line", "clip": True, "strokeWidth": way.width, "strokeDash": dash, **style}
+        name = {"type": "text", "text": way.name, "align": "left", "fontWeight": "bold", **style}
+        place = dict(zip("xy", way.place, strict=True))
+        layers += [
+            {"data": {"values": points}, "mark": line},
+            {"data": {"values": [place]}, "mark": {**name, "fontSize": 13}},
+        ]
+    x = {"title": "visits", "grid": False, "tickCount": 6, "format": ",d"}
+    y = {"title": None, "values": [0, 0.1, 0.2, 0.3], "format": ".0%", "domain": False}
+    title = {"text": _TITLE, "anchor": "start", "fontWeight": "normal", "fontSize": 14}
+    return Chart(
+        {
+            "width": 680,
+            "height": 290,
+            "title": {**title, "color": INK, "offset": 14},
+            "encoding": {"x": _axis("x", ROUNDS, x), "y": _axis("y", 0.36, y)},
+            "layer": layers,
+            "config": {**CONFIG, "background": None},
+        }
     )
-    ax.spines[["top", "right", "left"]].set_visible(False)
-    ax.spines["bottom"].set_color(_shade(FAINT, is_dark))
-    ax.tick_params(color=_shade(FAINT, is_dark), labelcolor=_shade(FAINT, is_dark), left=False)
-    ax.grid(True, axis="y", color=_shade(RULE, is_dark), lw=0.7)
-    ax.set_axisbelow(True)
 
 
-def _shade(colour: str, is_dark: bool) -> str:
-    """Return the colour as it is on such a page; on dark ones our blue is the lighter one."""
-    lighter = {**DARK, BLUE: "#4aa8e0"}
-    return lighter.get(colour, colour) if is_dark else colour
+def _axis(field: str, end: float, axis: Json) -> Json:
+    scale = {"domain": [0, end], "nice": False}
+    return {"field": field, "type": "quantitative", "scale": scale, "axis": axis}
 
 
 if __name__ == "__main__":

@@ -19,18 +19,15 @@ from typing import Any
 
 from belated.engine import Outcome, run_jobs
 from belated.errors import StudyError
-from belated.report import Page, Section, Table
+from belated.report import Page, Section, Table, chart_of
 from belated.report.contents import Entry
-from belated.report.images import file_name, render
+from belated.report.page import file_name
 from belated.report.plain import plain
 from belated.research.study.catalogue import STUDIES, study_named
 from belated.research.study.plan import Cell, Plan, Row, Study
 from belated.research.study.record import check_rows, load_rows, save_rows, sources_of
 from belated.research.study.rows import open_rows
 from belated.research.study.runner import Files, Results, page_of
-
-_DPI = 80
-"""Enough for reading on a screen."""
 
 
 def record(source: Path, target: Path) -> list[Path]:
@@ -87,7 +84,7 @@ def _write(results: Results, target: Path) -> Path:
     for path, section in _figures(name, page):
         if section.figure is not None:
             (target / path).parent.mkdir(exist_ok=True)
-            (target / path).write_bytes(render(section.figure, "png", dpi=_DPI))
+            chart_of(section.figure, titled=True).save(target / path)
     text = target / f"{name}.md"
     text.write_text(as_markdown(results.plan.study, results.rows), encoding="utf-8")
     return text

@@ -90,8 +90,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """Draw the images of a page where a test asks for it; elsewhere an empty one takes their place.
 
-    A page has the same figures twice, interactive and as images, and those take nearly all of its
-    time. This is no fixture, as pages are also written by fixtures that many tests share.
+    Images and the script that draws in a browser take nearly all of the time of a page. This is no
+    fixture, as pages are also written by fixtures that many tests share.
     """
     if item.config.getoption("pictures") or item.get_closest_marker("pictures"):
         return (yield)
@@ -99,6 +99,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(page, "embedded", lambda figure: EMPTY_IMAGE)
+        patch.setattr(page, "script", lambda: "")
         return (yield)
 
 

@@ -24,7 +24,7 @@ from belated.audits.promises import from_counts
 from belated.datasets import flights, flights_file
 from belated.errors import LogError, MissingExtra
 from belated.logs import Log, scan
-from belated.report import finding
+from belated.report import page as pages
 from belated.timeline import Timeline, sweep
 from belated.timeline import timeline as timeline_module
 
@@ -309,7 +309,7 @@ def figures_of(text: str) -> dict[str, Any]:
 
 @pytest.mark.pictures
 def test_the_page_has_every_part(tmp_path: Path) -> None:
-    pytest.importorskip("plotly")
+    pytest.importorskip("vl_convert")
     audit(flights()).page(tmp_path / "page.html")
     text = (tmp_path / "page.html").read_text()
     assert len(text) < 2_000_000
@@ -333,7 +333,7 @@ def test_the_page_has_every_part(tmp_path: Path) -> None:
     ids=["one", "never", "many", "prompt", "at once"],
 )
 def test_pages_of_unusual_logs(log: Log, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("plotly")
+    pytest.importorskip("vl_convert")
     monkeypatch.setattr(counting, "EXACT", 0)
     audit(log).page(tmp_path / "folder" / "page.html")
     text = (tmp_path / "folder" / "page.html").read_text()
@@ -347,7 +347,7 @@ def test_pages_of_unusual_logs(log: Log, tmp_path: Path, monkeypatch: pytest.Mon
 def test_the_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    pytest.importorskip("plotly")
+    pytest.importorskip("vl_convert")
     monkeypatch.chdir(tmp_path)
     assert cli.main(["audit", "flights"]) == 0
     out = capsys.readouterr().out
@@ -378,16 +378,16 @@ def test_the_command_asks_nicely(
     assert "there is no folder no" in capsys.readouterr().err
 
 
-def test_without_plotly_there_is_no_page(
+def test_without_the_extra_there_is_no_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def missing(*_: Any) -> None:
-        raise MissingExtra("plotly", extra="report", where="Audit.page")
+        raise MissingExtra("vl-convert-python", extra="report", where="Audit.page")
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(finding, "write_page", missing)
+    monkeypatch.setattr(pages, "write_page", missing)
     assert cli.main(["audit", "flights"]) == 0
-    assert "No page: Audit.page needs plotly" in capsys.readouterr().out
+    assert "No page: Audit.page needs vl-convert-python" in capsys.readouterr().out
 
 
 # ---- times beyond all measure ------------------------------------------------------------------

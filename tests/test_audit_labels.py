@@ -146,7 +146,7 @@ def test_a_replay_warns_as_an_audit_does(tmp_path: Path) -> None:
     data = json.loads(found.to_json())
     assert data["warning"] == found.warning
     assert data["by_label"] == json.loads(audited.to_json())["by_label"]
-    pytest.importorskip("plotly")
+    pytest.importorskip("vl_convert")
     found.page(tmp_path / "page.html")
     text = (tmp_path / "page.html").read_text()
     assert "Does lateness depend on the label?" in text
@@ -185,7 +185,7 @@ def test_silence_is_no_label_that_takes_long() -> None:
 
 
 def test_the_page_and_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("plotly")
+    pytest.importorskip("vl_convert")
     data = columns(400)
     path = tmp_path / "log.parquet"
     pyarrow.parquet.write_table(pa.table(data), path)

@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.compiled, pytest.mark.needs_compiler]
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
     """The text of the fast demo, and its page."""
-    pytest.importorskip("plotly")
+    pytest.importorskip("vl_convert")
     out, page = io.StringIO(), tmp_path_factory.mktemp("demo") / "page.html"
     demo.tell(out, page, fast=True)
     return out.getvalue(), page
@@ -92,12 +92,10 @@ def test_live_flights_are_real() -> None:
 def test_without_plots_the_story_is_whole(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, found: Replay
 ) -> None:
-    for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
     out = io.StringIO()
     story._write(Screen(out), tmp_path / "page.html", found)
-    assert "No page: it needs matplotlib; pip install '.[report]'" in out.getvalue()
+    assert "No page: it needs vl-convert-python; pip install '.[report]'" in out.getvalue()
     assert not (tmp_path / "page.html").exists()
 
 

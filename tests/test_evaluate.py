@@ -718,8 +718,7 @@ def test_unknown_policies_are_refused(found: Evaluation) -> None:
 
 @pytest.mark.pictures
 def test_the_page_holds_every_part(found: Evaluation) -> None:
-    pytest.importorskip("plotly")
-    pytest.importorskip("matplotlib")
+    pytest.importorskip("vl_convert")
     page = page_of(found)
     questions = [section.question for section in page.sections]
     for part in ("earned", "better", "over time", "country", "log say", "sooner"):

@@ -196,8 +196,7 @@ def test_the_command_writes_numbers(
 def test_the_command_writes_words_and_a_page(
     files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    pytest.importorskip("plotly")
-    pytest.importorskip("matplotlib")
+    pytest.importorskip("vl_convert")
     page = tmp_path / "page.html"
     arguments = ["evaluate", str(files["parquet"]), "--silence", "0", "--deadline", "20min"]
     assert cli.main([*arguments, "--policy", "country", "--out", str(page)]) == 1

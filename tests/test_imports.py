@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 import belated
 from conftest import Python
 
-HEAVY = ["numpy", "matplotlib", "plotly", "pandas", "polars", "scipy", "asyncio"]
+HEAVY = ["numpy", "vl_convert", "pandas", "polars", "scipy", "asyncio"]
 LIGHT = [
     "belated",
     "belated.errors",
@@ -53,7 +54,7 @@ assert repr(specs[0]) and specs[0].learner.base.domain.diameter == 4.0
 def test_numpy_alone_is_loaded_with_a_name(python: Python) -> None:
     timeline = loaded_by(python, "import belated; belated.Timeline")
     assert "numpy" in timeline
-    assert timeline.isdisjoint({"matplotlib", "pandas", "polars", "scipy"})
+    assert timeline.isdisjoint({"vl_convert", "pandas", "polars", "scipy"})
 
 
 def test_the_analysis_of_logs_loads_no_store(python: Python) -> None:
@@ -62,17 +63,46 @@ def test_the_analysis_of_logs_loads_no_store(python: Python) -> None:
     assert python("-c", source).strip() == "False"
 
 
+TIMES = "--predicted asked --observed heard --unit s"
+
+
+@pytest.mark.parametrize(
+    ("command", "most"),
+    [
+        ("study --list", 30),
+        (f"audit LOG --no-page {TIMES}", 110),
+        (f"replay LOG --target y --no-page {TIMES}", 142),
+    ],
+)
+def test_commands_load_few_modules(command: str, most: int, python: Python, tmp_path: Path) -> None:
+    log = tmp_path / "log.csv"
+    rows = (f"{60 * i},{60 * i + 100},{i % 7},{i % 3}" for i in range(200))
+    log.write_text("\n".join(["asked,heard,y,x", *rows]))
+    arguments = command.replace("LOG", str(log)).split()
+    source = f"""
+import json, sys
+from belated.cli import main
+main({arguments!r})
+print(json.dumps([name for name in sys.modules]))
+"""
+    loaded = set(json.loads(python("-c", source).splitlines()[-1]))
+    own = {name for name in loaded if name.startswith("belated.")}
+    assert len(own) <= most, sorted(own)
+    unused = {"belated.store", "belated.service", "belated.report.page", "belated.research.worlds"}
+    assert loaded.isdisjoint({*unused, "multiprocessing", "asyncio", "sqlite3", "vl_convert"})
+
+
 def test_models_run_without_scipy_and_plots(python: Python) -> None:
     source = """
 import sys
-for name in ("matplotlib", "pandas", "polars"):
+for name in ("vl_convert", "pandas", "polars"):
     sys.modules[name] = None
 import belated as bl
 learner = bl.Learner(bl.FirstOrder(bl.PFTRL(bl.Ball(1), bl.rates.DelayAdaptive(1.0))))
 learner.predict(); learner.observe(0, [1.0]); learner.report(); learner.snapshot()
-del sys.modules["matplotlib"], sys.modules["pandas"], sys.modules["polars"]
+del sys.modules["vl_convert"], sys.modules["pandas"], sys.modules["polars"]
 """
-    assert loaded_by(python, source).isdisjoint({"matplotlib", "pandas", "polars"})
+    assert loaded_by(python, source).isdisjoint({"vl_convert", "pandas", "polars"})
 
 
 @pytest.mark.parametrize("name", belated.__all__)

@@ -104,7 +104,7 @@ def test_a_record_is_brought_up_to_date(tmp_path: Path) -> None:
 @pytest.mark.pictures
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RECORDED)
-def test_pages_take_at_most_two_megabytes(name: str) -> None:
+def test_pages_take_at_most_one_megabyte(name: str) -> None:
     rows = tuple(load_rows(RESULTS / f"{name}.parquet")[0])
     page = page_of(Results(Plan(study_named(name), quick=False), rows, ()))
-    assert len(to_html(page)) <= 2_000_000
+    assert len(to_html(page)) <= 1_000_000

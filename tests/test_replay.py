@@ -300,7 +300,7 @@ def test_one_answered_row_is_enough(tmp_path: Path) -> None:
     assert found.counted == 1
     assert found.methods[OURS].mean_loss == 4.0
     json.loads(found.to_json())
-    pytest.importorskip("plotly")
+    pytest.importorskip("vl_convert")
     found.page(tmp_path / "one.html")
 
 
@@ -418,7 +418,7 @@ def test_seconds_leave_out_what_others_import(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.pictures
 def test_the_page_has_its_parts(flown: Replay, tmp_path: Path) -> None:
-    pytest.importorskip("plotly")
+    pytest.importorskip("vl_convert")
     flown.page(tmp_path / "page.html")
     text = (tmp_path / "page.html").read_text()
     for part in (
@@ -445,7 +445,7 @@ def test_the_page_has_its_parts(flown: Replay, tmp_path: Path) -> None:
 def test_the_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    pytest.importorskip("plotly")
+    pytest.importorskip("vl_convert")
     monkeypatch.chdir(tmp_path)
     assert cli.main(["replay", "flights", "--quick"]) == 0
     out = capsys.readouterr().out

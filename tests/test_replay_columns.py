@@ -506,7 +506,7 @@ def test_times_for_programs_are_iso(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 
 def test_counts_since_1970_are_dates_on_pages(tmp_path: Path) -> None:
-    pytest.importorskip("plotly")
+    pytest.importorskip("vl_convert")
     asked = [1_717_162_200 + 60 * t for t in range(ROUNDS)]
     table = columns(asked_at=asked, answered_at=[at + 90 for at in asked])
     replay(table, "y").page(tmp_path / "replay.html")

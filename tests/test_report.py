@@ -1,4 +1,4 @@
-"""Figures check their numbers, every drawing shows the same, and pages are one safe file."""
+"""Figures check their numbers, charts show them, and pages are one safe file."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from belated.charts import DARK, FAINT, INK, PAPER, RULE, Chart
 from belated.errors import BelatedError, MissingExtra, SpecError
 from belated.report import (
     Bars,
@@ -23,15 +24,15 @@ from belated.report import (
     Section,
     Series,
     Table,
+    chart_of,
     save_images,
     write_page,
 )
-from belated.report.colours import DARK, FAINT, FAMILIES, INK, PALETTE, PAPER, RULE, look
-from belated.report.images import render
-from belated.report.interactive import narrow_layout, to_plotly
+from belated.report.colours import FAMILIES, PALETTE, look
+from belated.report.finding import Finding
 from belated.report.page import to_html
 from belated.report.plain import plain
-from belated.report.scales import curves, groups, note_of
+from belated.report.vega import note_of
 
 HOSTILE = "</script><b>a & b</b> \"q\" 'r' %{x} $y$"
 """Text that must come out as it went in."""
@@ -62,23 +63,18 @@ BARS = Bars(
     (
         Series("ours", (), (1.0, 20.0, 300.0), (0.5, 10.0, 200.0), (2.0, 30.0, 400.0)),
         Series("GOLD", (), (4.0, None, 500.0)),
-        Series("bound", (), (9.0, 90.0, 900.0), dashed=True),
+        Series("bound", (), (9.0, 90.0, 900.0)),
     ),
     "regret",
     log_y=True,
 )
-STACK = Bars(
-    "Parts of regret",
+LYING = Bars(
+    "Regret of many",
     tuple(f"pattern {i}" for i in range(10)),
-    (
-        Series("undelayed regret", (), (1.0,) * 10),
-        Series("drift", (), (2.0,) * 9 + (None,)),
-        Series("drift (bound)", (), (3.0,) * 10, (2.0,) * 10, (4.0,) * 10),
-    ),
-    stacked=True,
+    (Series("learning", (), (1.0,) * 10), Series("delay", (), (2.0,) * 9 + (None,))),
 )
 HEAT = Heat("Who is good where", ("a", "b"), ("x", "y"), ((1.0, None), (30.0, 2.0)), "ratio")
-FIGURES = (LINES, BARS, STACK, HEAT)
+FIGURES = (LINES, BARS, LYING, HEAT)
 TABLE = Table(
     ("method", "exponent", "seeds", "told"),
     (("ours", 0.7512, 32, "nothing"), ("GOLD", 12.5, 8, None), ("BOLD", None, 1200, "T")),
@@ -204,81 +200,69 @@ def test_a_name_has_one_place() -> None:
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
 
 
-# ---- scales ------------------------------------------------------------------------------------
+# ---- charts ------------------------------------------------------------------------------------
+
+
+def rows_of(figure: Figure) -> list[dict[str, Any]]:
+    """Return the data of a chart."""
+    return list(chart_of(figure).spec["data"]["values"])
 
 
 def test_what_has_no_place_on_a_log_axis_is_left_out_and_told() -> None:
     first = Series("a", (0.0, 1.0, 10.0), (5.0, -1.0, 7.0), (1.0, -2.0, -3.0), (9.0, 0.0, 8.0))
-    shown = curves(Lines("t", "x", "y", (first,), log_x=True, log_y=True, note="Note."))
-    [curve] = shown.curves
-    assert (curve.x, curve.y) == ((10.0,), (7.0,))
-    assert shown.y_limits is not None
-    assert shown.y_limits[0] < 7.0 < 8.0 < shown.y_limits[1]
-    assert curve.band == ((shown.y_limits[0],), (8.0,))
-    assert shown.note == (
+    lines = Lines("t", "x", "y", (first,), log_x=True, log_y=True, note="Note.")
+    # The band ends at the lowest point, where its own end has no place.
+    assert rows_of(lines) == [{"s": "a", "x": 10.0, "y": 7.0, "l": 7.0, "h": 8.0, "m": 1}]
+    assert note_of(lines) == (
         "Note. 2 points are left out: zero and less have no place on a logarithmic axis."
     )
 
 
-def test_log_bars_start_below_all_of_them() -> None:
-    first = Series("a", (), (10.0, 0.0, 20.0), (-1.0, -2.0, 5.0), (30.0, 0.0, 40.0))
-    shown = groups(Bars("t", ("x", "y", "z"), (first,), log_y=True))
-    [group] = shown.groups
-    assert group.y == (10.0, None, 20.0)
-    assert group.low == (1.0, None, 5.0)
-    assert shown.limits is not None
-    assert shown.limits[0] == 1.0
-    assert "1 bar is left out" in shown.note
+def test_bars_without_a_place_are_left_out_and_told() -> None:
+    first = Series("a", (), (10.0, 0.0, None), (-1.0, -2.0, 5.0), (30.0, 0.0, 40.0))
+    bars = Bars("t", ("x", "y", "z"), (first,), log_y=True)
+    assert rows_of(bars) == [{"s": "a", "c": "x", "y": 10.0, "l": 10.0, "h": 30.0}]
+    assert "1 bar is left out" in note_of(bars)
 
 
 def test_cells_without_a_place_are_told() -> None:
     assert note_of(HEAT) == ""
     odd = Heat("t", ("a",), ("x", "y"), ((-1.0, 0.0),), "v")
     assert note_of(odd).startswith("2 cells are zero or less")
+    assert rows_of(odd) == [{"r": "a", "c": ["x", "y"], "y": [-1.0, 0.0]}]
 
 
-# ---- interactive figures -----------------------------------------------------------------------
+def test_many_bars_are_markers() -> None:
+    def mark(count: int) -> Any:
+        groups = tuple(Series(f"group {i}", (), (1.0, 2.0)) for i in range(count))
+        return chart_of(Bars("t", ("x", "y"), groups)).spec["layer"][0]["mark"]
 
-
-def test_bands_belong_to_their_curves() -> None:
-    data = to_plotly(LINES)["data"]
-    assert [trace["legendgroup"] for trace in data] == [
-        "ours",
-        "GOLD",
-        *(s.name for s in LINES.series),
-    ]
-    bands, lines = data[:2], data[2:]
-    assert all(trace["fill"] == "toself" and not trace["showlegend"] for trace in bands)
-    assert all(len(band["x"]) == 2 * len(X) for band in bands)
-    assert [trace["line"]["dash"] for trace in lines] == ["solid", "solid", "dash"]
-    assert bands[0]["fillcolor"] == lines[0]["line"]["color"] == look("ours").colour
-
-
-def test_every_cell_is_drawn_once() -> None:
-    data = to_plotly(HEAT)["data"]
-    assert len(data) == 3  # pale, deep and empty
-    for i in range(2):
-        for j in range(2):
-            assert sum(trace["z"][i][j] is not None for trace in data) == 1
-    assert sum(trace.get("showscale", True) for trace in data) >= 1
-    full = Heat("t", ("a",), ("x",), ((1.0,),), "v")
-    assert len(to_plotly(full)["data"]) == 1
+    assert mark(12) == "bar"
+    assert mark(13)["type"] == "point"
 
 
 @pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: figure.title)
-def test_plotly_accepts_every_property(figure: Figure) -> None:
-    """The package knows all properties of the script that it brings along."""
-    graphs = pytest.importorskip("plotly.graph_objects")
-    found = to_plotly(figure)
-    graphs.Figure(found["data"], found["layout"])
-    graphs.Figure(layout=narrow_layout(figure))
+def test_charts_are_plain_json_with_fixed_bytes(figure: Figure) -> None:
+    chart = chart_of(figure)
+    assert json.dumps(chart.spec) == json.dumps(chart_of(figure).spec)
+    assert json.loads(json.dumps(chart.to_dict(), allow_nan=False)) == chart.to_dict()
 
 
 @pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: figure.title)
 def test_only_colours_that_are_good_for_both_pages(figure: Figure) -> None:
     """Whatever is not in the palette must be swapped on a dark page."""
-    text = json.dumps(to_plotly(figure))
+    chart = chart_of(figure)
+    text = json.dumps(chart.to_dict())
     assert set(re.findall(r"#[0-9a-fA-F]{6}", text)) <= {*PALETTE, *DARK}
+    assert set(re.findall(r"#[0-9a-fA-F]{6}", json.dumps(chart.dark().spec))).isdisjoint(DARK)
+
+
+def test_names_have_the_look_of_their_method() -> None:
+    curve = chart_of(LINES).spec["layer"][1]["encoding"]
+    colour = chart_of(LINES).spec["encoding"]["color"]["scale"]
+    assert colour["domain"] == [series.name for series in LINES.series]
+    assert colour["range"] == [look(series.name).colour for series in LINES.series]
+    assert curve["strokeDash"]["scale"]["range"][2] == [6, 4]  # not measured
 
 
 def test_figures_and_text_share_their_colours() -> None:
@@ -294,10 +278,10 @@ def test_figures_and_text_share_their_colours() -> None:
 
 @pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: figure.title)
 def test_images_depend_on_nothing_but_the_figure(figure: Figure) -> None:
-    image = render(figure, "svg")
-    assert image == render(figure, "svg")
+    image = chart_of(figure).image()
+    assert image == chart_of(figure).image()
     assert ElementTree.fromstring(image).tag.endswith("svg")
-    assert len(render(figure, "svg", bare=True)) < len(image)
+    assert b"NaN" not in image
 
 
 def test_odd_figures_are_drawn() -> None:
@@ -308,8 +292,48 @@ def test_odd_figures_are_drawn() -> None:
     no_bars = Bars("none", ("x",), (Series("a", (), (None,)), Series("b", (), (-1.0,))), log_y=True)
     empty = Heat("empty", ("a",), ("x",), ((None,),), "v")
     for figure in (dollars, single, no_bars, empty):
-        assert render(figure, "png").startswith(b"\x89PNG")
-        json.dumps(to_plotly(figure), allow_nan=False)
+        assert chart_of(figure).image("png").startswith(b"\x89PNG")
+        assert b"NaN" not in chart_of(figure).image()
+
+
+def test_notebooks_get_the_chart_and_an_image() -> None:
+    shown = BARS._repr_mimebundle_()
+    assert shown["application/vnd.vegalite.v6+json"] == chart_of(BARS, titled=True).to_dict()
+    assert chart_of(BARS, titled=True).spec["title"]["text"] == ["Regret by delays"]
+    assert shown["image/svg+xml"].startswith("<svg")
+
+
+class Found(Finding):
+    """A finding with a page of three figures."""
+
+    def _page(self, command: str) -> Page:
+        return a_page(LINES, BARS, HEAT, text=HOSTILE)
+
+    def summary(self) -> str:
+        return "plain"
+
+    def _repr_html_(self) -> str:
+        return "<table></table>"
+
+
+def test_notebooks_show_the_first_figures_of_a_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = Found()._repr_mimebundle_()["text/html"]
+    page = Reader(shown)
+    assert page.tags == ["table", *["figure", "figcaption", "b", "img"] * 2]
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    assert Found()._repr_mimebundle_()["text/html"] == "<table></table>"
+
+
+def test_charts_are_saved_by_their_ending(tmp_path: Path) -> None:
+    chart = chart_of(LINES)
+    for name in ("a.svg", "a.png", "a.json"):
+        chart.save(tmp_path / name)
+    assert (tmp_path / "a.svg").read_bytes() == chart.image()
+    assert json.loads((tmp_path / "a.json").read_text()) == chart.to_dict()
+    with pytest.raises(BelatedError, match=r"must end in svg, png, json, got 'a\.gif'"):
+        chart.save(tmp_path / "a.gif")
+    with pytest.raises(BelatedError, match="cannot write"):
+        Chart({}).save(tmp_path / "absent" / "a.json")
 
 
 def test_files_are_named_after_their_titles(tmp_path: Path) -> None:
@@ -353,7 +377,14 @@ def test_text_stays_text(hostile: str) -> None:
     assert page.tags.count("script") == 4
     assert page.text.count(HOSTILE) >= 12
     assert "undefined" not in page.text
-    assert page.data["figures"]["figure-1"]["data"][0]["legendgroup"] == HOSTILE
+    assert page.data["figures"]["figure-1"]["data"]["values"][0]["s"] == HOSTILE
+
+
+def test_images_of_many_figures_fill_a_bounded_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("belated.report.page.embedded", lambda figure: "data:" + 99_994 * "x")
+    page = Reader(to_html(a_page(*[LINES] * 5)))
+    assert page.tags.count("img") == 3
+    assert len(page.data["figures"]) == 5
 
 
 def test_nothing_is_loaded(hostile: str) -> None:
@@ -379,20 +410,16 @@ def test_page_is_well_formed(hostile: str) -> None:
 
 
 def test_pages_without_figures_need_no_scripts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "plotly", None)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
     page = Reader(to_html(a_page()))
     assert "script" not in page.tags
 
 
 def test_missing_extras_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setitem(sys.modules, "plotly", None)
-    write_page(tmp_path / "page.html", a_page(LINES))  # brings its script along
-    (tmp_path / "page.html").unlink()
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(MissingExtra, match=r"needs matplotlib.*belated\[report\]"):
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    with pytest.raises(MissingExtra, match=r"needs vl-convert-python.*belated\[report\]"):
         write_page(tmp_path / "page.html", a_page(LINES))
-    with pytest.raises(MissingExtra, match="needs matplotlib"):
+    with pytest.raises(MissingExtra, match="needs vl-convert-python"):
         save_images(tmp_path, a_page(LINES))
     assert list(tmp_path.iterdir()) == []
 

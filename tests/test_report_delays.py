@@ -127,7 +127,7 @@ def test_an_audit_has_both(tmp_path: Path) -> None:
         == max(bl.Timeline.from_intervals(log["asked_at"], log["answered_at"]).delay)
         == 49
     )
-    pytest.importorskip("matplotlib")
+    pytest.importorskip("vl_convert")
     audit.page(tmp_path / "page.html")
     text = (tmp_path / "page.html").read_text()
     assert "largest delay of an answer" in text

@@ -503,7 +503,7 @@ def test_wrong_usage(
 def test_the_command_runs_what_it_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    pytest.importorskip("plotly")
+    pytest.importorskip("vl_convert")
     monkeypatch.setattr("belated.research.study.catalogue.study_named", lambda name: Tiny())
     command("drift", "--quick", "--out", str(tmp_path), "--engine", "serial")
     said = capsys.readouterr().out

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, timedelta, timezone
 from itertools import pairwise
@@ -17,7 +17,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from belated.errors import MissingExtra, TimelineError
+from belated.charts import INK
+from belated.errors import TimelineError
 from belated.timeline.timeline import MOST_DRAWN, Arrivals, Ties, Timeline
 from naive_timeline import (
     Naive,
@@ -489,36 +490,29 @@ def test_skip_tradeoff_threshold_selects_the_set(delays: list[int]) -> None:
 # ---- values, copies, text, figures -------------------------------------------------------------
 
 
-def markers(figure: Any) -> dict[tuple[str, bool], int]:
-    """How many marks of each shape a figure holds, filled and open."""
-    found: dict[tuple[str, bool], int] = {}
-    for line in figure.axes[0].lines:
-        if line.get_marker() in "ov^>":
-            key = (line.get_marker(), line.get_markerfacecolor() != "white")
-            found[key] = found.get(key, 0) + 1
-    return found
-
-
 def test_small_plot_shows_every_event() -> None:
-    figure = Timeline.from_intervals(*FIGURE_2).plot()
-    figure.canvas.draw()
+    chart = Timeline.from_intervals(*FIGURE_2).plot()
+    lines, points, texts = (layer["data"]["values"] for layer in chart.spec["layer"])
+    found = Counter((each["shape"], each["fill"] == INK) for each in points)
     # Each dot is on its interval and on the axis; six triangles of each kind, as in Figure 2.
-    dots = {("o", True): 10, ("o", False): 10}
-    assert markers(figure) == dots | {("v", True): 6, ("^", False): 6}
-    text = {label.get_text() for label in figure.axes[0].texts}
-    assert {"$I_{0}$", "$l_{4}$", "$r_{2}$", "round 3"} <= text
+    assert (found["circle", True], found["circle", False]) == (10, 10)
+    assert (found["triangle-down", True], found["triangle-up", False]) == (6, 6)
+    assert {"I₀", "l₄", "r₂", "round 3"} <= {each["text"] for each in texts}
+    assert sum(line["kind"] == "projection" for line in lines) == 10
+    assert chart.image().startswith(b"<svg")
 
 
 def test_large_plot_shows_intervals() -> None:
     timeline = Timeline.from_delays(np.arange(2000) % 17)
-    figure = timeline.plot(100, 160)
-    figure.canvas.draw()
-    lost, kept = (collection.get_paths() for collection in figure.axes[0].collections)
-    assert (len(lost), len(kept)) == (0, 60)
-    assert len(timeline.plot().axes[0].collections[1].get_paths()) == MOST_DRAWN
+    chart = timeline.plot(100, 160)
+    rows = chart.spec["data"]["values"]
+    assert [row["delay"] for row in rows] == timeline.delay[100:160].tolist()
+    assert len(timeline.plot().spec["data"]["values"]) == MOST_DRAWN
+    assert chart.image().startswith(b"<svg")
 
 
-def test_plot_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(MissingExtra, match=r"Timeline\.plot needs matplotlib.*report"):
-        Timeline.from_delays([0]).plot()
+def test_lost_answers_are_dotted() -> None:
+    small = Timeline.from_intervals([1, 2], [3, None]).plot()
+    assert [line["kind"] for line in small.spec["layer"][0]["data"]["values"]].count("lost") == 1
+    large = Timeline.from_intervals(range(50), [None] * 50).plot()
+    assert not any("delay" in row for row in large.spec["data"]["values"])

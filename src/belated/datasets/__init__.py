@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from importlib.resources import files
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from belated.logs.log import Log
-from belated.research.worlds import Labelled, Lateness, Recorded
-from belated.research.worlds.rounds import AT_ONCE
+
+if TYPE_CHECKING:
+    from belated.research.worlds import Labelled, Lateness, Recorded
 
 __all__ = ["departures", "digits", "flights", "flights_file"]
 
@@ -47,10 +49,11 @@ def flights_file() -> Path:
     return Path(str(files("belated.datasets").joinpath("flights.csv.gz")))
 
 
-def digits(lateness: Lateness = AT_ONCE) -> Labelled:
+def digits(lateness: Lateness | None = None) -> Labelled:
     """Return 1,797 handwritten digits as decisions: name the digit, hear later if it was right.
 
-    They come with scikit-learn (``belated[refit]``): 8 x 8 pixels each.
+    They come with scikit-learn (``belated[refit]``), 8 x 8 pixels each; without a lateness every
+    reward comes at once.
 
     >>> digits()
     worlds.Labelled(<1,797 rows>, <10 classes>)

@@ -10,20 +10,20 @@ from belated.arrays import Array, Ints
 from belated.errors import MissingExtra
 from belated.logs.log import Log
 from belated.research.worlds import Labelled, Lateness, Recorded
-from belated.research.worlds.rounds import NEVER
+from belated.research.worlds.rounds import AT_ONCE, NEVER
 
 _NEAR = np.timedelta64(3, "h")
 _LATE = 15.0  # minutes; what arrives earlier is on time to those who publish flights
 
 
-def digits_of(lateness: Lateness) -> Labelled:
+def digits_of(lateness: Lateness | None) -> Labelled:
     """Return the handwritten digits of scikit-learn."""
     try:
         from sklearn.datasets import load_digits
     except ImportError:
         raise MissingExtra("scikit-learn", extra="refit", where="datasets.digits") from None
     rows, classes = load_digits(return_X_y=True)
-    return Labelled(rows, classes, lateness)
+    return Labelled(rows, classes, AT_ONCE if lateness is None else lateness)
 
 
 def departures_of(log: Log) -> Recorded:

@@ -244,7 +244,7 @@ def _write(screen: Screen, page: Path, found: Replay) -> None:
     try:
         found.page(page)
     except MissingExtra:
-        screen.say("No page: it needs matplotlib; pip install '.[report]'")
+        screen.say("No page: it needs vl-convert-python; pip install '.[report]'")
     else:
         screen.say(f"Written to {page}; open it in a browser.")
     us = _called()

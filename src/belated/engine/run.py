@@ -8,8 +8,6 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from typing import Literal, TypeAlias, get_args
 
-from belated.engine.cluster import on_ray
-from belated.engine.local import in_processes, in_threads
 from belated.engine.outcome import Job, Outcome, Work, outcome_of
 from belated.engine.progress import progress_bar
 from belated.errors import SpecError
@@ -63,11 +61,18 @@ def _outcomes(
 ) -> Generator[tuple[Job, Outcome], None, None]:
     waiting = deque(jobs)
     count = min(workers or os.cpu_count() or 1, max(len(jobs), 1))
+    # Each engine is imported where it runs: pools of processes take long to load.
     if engine == "ray":
+        from belated.engine.cluster import on_ray
+
         yield from on_ray(work, waiting, workers, address)
     elif engine == "processes":
+        from belated.engine.local import in_processes
+
         yield from in_processes(work, waiting, count)
     elif engine == "threads":
+        from belated.engine.local import in_threads
+
         yield from in_threads(work, waiting, count)
     else:
         for job in jobs:

@@ -16,12 +16,7 @@ import re
 from dataclasses import dataclass
 from zlib import crc32
 
-INK, FAINT, RULE, GREY = "#1a1a1a", "#5c5c5c", "#d9d9d9", "#bdbdbd"
-"""Text, text that stands back, lines of a grid, and cells without a value."""
-PAPER = "#ffffff"
-
-DARK = {INK: "#e8e6e3", FAINT: "#a9adb2", RULE: "#3a4046", GREY: "#555b61", PAPER: "#15181b"}
-"""What takes the place of each of these on a dark page; all other colours are good for both."""
+from belated.charts import INK
 
 BLUE, ORANGE, GREEN, VERMILION = "#0072B2", "#E69F00", "#009E73", "#D55E00"
 PURPLE, SKY = "#CC79A7", "#56B4E9"
@@ -33,14 +28,15 @@ MARKERS = (
     "diamond",
     "triangle-down",
     "cross",
-    "x",
-    "star",
-    "pentagon",
-    "hexagon",
+    "triangle-right",
+    "triangle-left",
+    "M-.6-1 0-.4.6-1 1-.6.4 0 1 .6.6 1 0 .4-.6 1-1 .6-.4 0-1-.6Z",  # an x
+    "M0-1 .3-.3 1-.3.5.2.7 1 0 .5-.7 1-.5.2-1-.3-.3-.3Z",  # a star
 )
-DASHES = ("solid", "dashdot", "dot")
+DASHES = {"solid": [1, 0], "dashdot": [8, 3, 2, 3], "dot": [2, 3], "dash": [6, 4]}
+"""Lengths of dashes and gaps in pixels."""
+MEASURED = ("solid", "dashdot", "dot")
 """Plain dashes are kept for series that were not measured."""
-HATCHES = ("", "/", "\\", "x", "-", "|", "+", ".")
 
 OURS = "ours"
 FAMILIES = (
@@ -115,12 +111,11 @@ DETAILS = (
 
 @dataclass(frozen=True)
 class Look:
-    """How the values of one name are drawn; markers and dashes are named as in plotly."""
+    """How the values of one name are drawn; markers are shapes of Vega."""
 
     colour: str
     marker: str
     dash: str
-    hatch: str
 
 
 def look(name: str) -> Look:
@@ -134,16 +129,15 @@ def look(name: str) -> Look:
     method, detail = (name, "") if _key(name) in _SLOTS else _parts(name)
     slot = _place(method, _SLOTS, len(PALETTE) * len(MARKERS))
     colour, ring = slot % len(PALETTE), slot // len(PALETTE)
-    dash = DASHES[ring % len(DASHES)]
+    dash = MEASURED[ring % len(MEASURED)]
     if detail:
         ring = (ring + 1 + _place(detail, _TURNS, len(MARKERS) - 1)) % len(MARKERS)
         # Never solid, and never that of a method that is listed with this colour and marker.
-        dash = "dot" if DASHES[ring % len(DASHES)] == "dashdot" else "dashdot"
+        dash = "dot" if MEASURED[ring % len(MEASURED)] == "dashdot" else "dashdot"
     return Look(
         colour=PALETTE[colour],
         marker=MARKERS[(colour + ring) % len(MARKERS)],
         dash=dash,
-        hatch=HATCHES[ring % len(HATCHES)],
     )
 
 

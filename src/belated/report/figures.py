@@ -1,7 +1,7 @@
 """What a figure shows, as plain values: no drawing, no colours, nothing to install.
 
 A figure is one of :class:`Lines`, :class:`Bars` and :class:`Heat`. Each checks its numbers when it
-is made, so that whatever draws it can rely on them.
+is made, and notebooks draw it.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ class Series:
     """Values of one method: y over x, and what is known of them, from low to high.
 
     In :class:`Bars` there is one y per label, ``x`` stays empty, and a y may be missing (None).
-    ``dashed`` marks what was not measured, such as a bound. A series without any values is only a
-    name in the legend.
+    ``dashed`` marks a curve that was not measured, such as a bound. A series without any values is
+    only a name in the legend.
 
     >>> Series("OMD", x=(1, 10, 100), y=(0.5, 2.0, 7.5), low=(0, 1, 7), high=(1, 3, 8)).y
     (0.5, 2.0, 7.5)
@@ -56,8 +56,18 @@ class Series:
         return cls(name, tuple(map(float, x)), tuple(map(float, y)))
 
 
+class Drawn:
+    """A figure that notebooks draw."""
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        """Return the chart of the figure with its title."""
+        from belated.report.vega import chart_of
+
+        return chart_of(self, titled=True)._repr_mimebundle_()  # type: ignore[arg-type]
+
+
 @dataclass(frozen=True)
-class Lines:
+class Lines(Drawn):
     """Curves of several methods over the same axis, with their uncertainty as bands.
 
     >>> one = Series("OMD", x=(1, 10), y=(2.0, 3.0))
@@ -86,17 +96,13 @@ class Lines:
 
 
 @dataclass(frozen=True)
-class Bars:
-    """Groups of bars over labels: each group has one y per label, or None where there is none.
-
-    A stack shows parts of a whole, so its parts are not negative and its axis is not logarithmic.
-    """
+class Bars(Drawn):
+    """Groups of bars over labels: each group has one y per label, or None where there is none."""
 
     title: str
     labels: tuple[str, ...]
     groups: tuple[Series, ...]
     y_label: str = ""
-    stacked: bool = False
     log_y: bool = False
     by_label: bool = False
     """Whether each bar looks like its label, where labels are methods and there is one group."""
@@ -113,12 +119,12 @@ class Bars:
 
     @property
     def is_lying(self) -> bool:
-        """Whether the bars lie: many or long labels can only be read one below the other."""
-        return len(self.labels) > 8 or max(map(len, self.labels)) > 20
+        """Whether bars lie: names, and many or long labels, are read one below the other."""
+        return self.by_label or len(self.labels) > 8 or max(map(len, self.labels)) > 20
 
 
 @dataclass(frozen=True)
-class Heat:
+class Heat(Drawn):
     """A matrix of numbers as colours, one row and column per name; None is a cell without one.
 
     Colours run from ``low`` to ``high``, by default from the smallest to the largest value.
@@ -132,6 +138,7 @@ class Heat:
     log: bool = True
     low: float | None = None
     high: float | None = None
+    note: str = ""
 
     def __post_init__(self) -> None:
         """Check the shape and the numbers."""

@@ -7,7 +7,6 @@ from os import PathLike
 from typing import Any
 
 from belated.report.contents import Page
-from belated.report.page import write_page
 
 
 class Finding:
@@ -26,7 +25,19 @@ class Finding:
 
     def page(self, path: str | PathLike[str], *, command: str = "") -> None:
         """Write the finding as one HTML page (``belated[report]``), with what was typed."""
+        from belated.report.page import write_page
+
         write_page(path, self._page(command))
+
+    def _repr_html_(self) -> str:
+        raise NotImplementedError
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        """Return the finding for notebooks: its table and the first figures of its page."""
+        from belated.report.page import figures_html
+
+        figures = figures_html(self._page(""))
+        return {"text/plain": repr(self), "text/html": self._repr_html_() + figures}
 
     def to_json(self, indent: int | None = None) -> str:
         """Return the numbers as JSON."""

@@ -3,53 +3,60 @@
 // Draws every figure of the page, and draws it again when the screen or its colours change.
 (() => {
   const text = (name) => document.getElementById(name).textContent;
-  const read = (name) => JSON.parse(text(name));
-  const figures = read("figures");
-  const darkColours = new Map(Object.entries(read("dark")));
+  const figures = JSON.parse(text("figures"));
+  const { config, dark } = JSON.parse(text("style"));
   const isDark = matchMedia("(prefers-color-scheme: dark)");
-  const isNarrow = matchMedia("(max-width: 44rem)");
   const isTouch = matchMedia("(pointer: coarse)");
+  const MENU = 40; // pixels beside a figure for the menu that saves it
+  const WIDTH = 720; // of images; a figure that is narrower there stays so
+  const colours = new RegExp(Object.keys(dark).join("|"), "g");
 
-  const config = {
-    displaylogo: false,
-    responsive: true,
-    typesetMath: false,
-    // Only these: some others would send the figure to a server.
-    modeBarButtons: [["toImage", "zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]],
-  };
-
-  // A copy of a part of a figure in the colours of a dark page.
-  function darkened(part) {
-    if (Array.isArray(part)) return part.map(darkened);
-    if (part === null || typeof part !== "object") return darkColours.get(part) ?? part;
-    return Object.fromEntries(Object.entries(part).map(([key, value]) => [key, darkened(value)]));
+  // A copy of a part of a figure in the colours of the page.
+  function coloured(part) {
+    const source = JSON.stringify(part);
+    return JSON.parse(isDark.matches ? source.replace(colours, (colour) => dark[colour]) : source);
   }
 
-  function draw(name) {
-    const { data, layout, narrow } = figures[name];
-    const shown = { data, layout: isNarrow.matches ? { ...layout, ...narrow } : layout };
-    const { data: traces, layout: places } = isDark.matches ? darkened(shown) : structuredClone(shown);
-    // A finger that moves over a figure scrolls the page.
-    if (isTouch.matches) places.dragmode = false;
+  async function draw(name) {
     const chart = document.getElementById(name);
+    const plot = chart.querySelector(".plot");
+    const spec = coloured(figures[name]);
     chart.classList.add("live");
-    const image = { toImageButtonOptions: { filename: name, scale: 2 } };
-    const bar = isTouch.matches ? { displayModeBar: false } : {};
-    Plotly.react(chart.querySelector(".plot"), traces, places, { ...config, ...image, ...bar });
+    plot.style.minWidth = `${spec.usermeta.least}px`;
+    const room = plot.clientWidth - (isTouch.matches ? 0 : MENU);
+    const width = spec.width < WIDTH ? Math.min(room, spec.width) : room;
+    const legend = { columns: Math.max(1, Math.floor(width / spec.usermeta.entry)) };
+    await vegaEmbed(plot, { ...spec, width }, {
+      mode: "vega-lite",
+      renderer: "svg",
+      ast: true, // expressions are interpreted: the page allows no evaluation of text
+      config: coloured({ ...config, legend: { ...config.legend, ...legend } }),
+      actions: !isTouch.matches && { export: true, source: false, compiled: false, editor: false },
+      downloadFileName: name,
+      tooltip: { theme: isDark.matches ? "dark" : "light" },
+    });
   }
 
   // The script that draws comes packed, a third of its size. Where it cannot be unpacked, images stay.
   async function unpack() {
-    const packed = Uint8Array.from(atob(text("plotly")), (sign) => sign.charCodeAt(0));
+    const packed = Uint8Array.from(atob(text("vega")), (sign) => sign.charCodeAt(0));
     const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
     const script = document.createElement("script");
     script.textContent = await new Response(stream).text();
     document.head.append(script);
   }
 
-  const drawAll = () => Object.keys(figures).forEach(draw);
+  const drawAll = () => Promise.all(Object.keys(figures).map(draw));
+  let width = innerWidth;
+  let timer;
   unpack().then(() => {
     drawAll();
-    for (const media of [isDark, isNarrow, isTouch]) media.addEventListener("change", drawAll);
+    isDark.addEventListener("change", drawAll);
+    addEventListener("resize", () => {
+      if (innerWidth === width) return; // phones resize when their address bar goes away
+      width = innerWidth;
+      clearTimeout(timer);
+      timer = setTimeout(drawAll, 150);
+    });
   });
 })();

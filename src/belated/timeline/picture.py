@@ -1,31 +1,19 @@
-"""Figures of timelines, in the manner of the paper's Figure 1.
-
-Everything is drawn through matplotlib's objects, never through pyplot, so drawing a figure
-neither needs a display nor changes any global state.
-"""
+"""Charts of timelines, in the manner of the paper's Figure 1."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from belated.arrays import Bools, Ints
-from belated.errors import MissingExtra
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
+from belated.charts import FAINT, INK, PAPER, Chart, Json
 
 MOST_DETAILED = 12
 """Up to this many tickets every event is drawn; beyond, only the intervals."""
 MOST_EVENTS = 40
 """The same for the number of events that the window spans."""
-
-INK = "#1a1a1a"
-FAINT = "#9a9a9a"
 
 
 @dataclass(frozen=True)
@@ -58,26 +46,14 @@ class _Window:
         return len(self.tickets) - row
 
 
-def draw_intervals(
-    events: Ints,
-    delay: Ints,
-    observed: Bools,
-    tickets: range,
-    ax: Axes | None = None,
-) -> Figure:
-    """Draw the intervals of some tickets over the event index and return the figure.
+def draw_intervals(events: Ints, delay: Ints, observed: Bools, tickets: range) -> Chart:
+    """Return the chart of the intervals of some tickets over the event index.
 
     ``events`` holds t where ticket t is predicted and ``~t`` where it is observed; ``delay`` and
     ``observed`` are by ticket.
     """
     window = _window(events, delay, observed, tickets)
-    ax = _new_axes(window) if ax is None else ax
-    if window.is_small:
-        _draw_detailed(ax, window)
-    else:
-        _draw_plain(ax, window)
-    # The figure of a subfigure is the whole one, and so is that of a figure.
-    return ax.figure.figure
+    return Chart(_detailed(window) if window.is_small else _plain(window))
 
 
 def _window(events: Ints, delay: Ints, observed: Bools, tickets: range) -> _Window:
@@ -90,90 +66,125 @@ def _window(events: Ints, delay: Ints, observed: Bools, tickets: range) -> _Wind
     return _Window(tickets, starts, ends[chosen], delay[chosen], observed[chosen], events)
 
 
-def _new_axes(window: _Window) -> Axes:
-    """Open a figure whose size fits the window."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtra("matplotlib", extra="report", where="Timeline.plot") from None
-    rows = len(window.tickets)
-    if window.is_small:
-        size = (float(np.clip(0.55 * len(window.span) + 1.5, 5.0, 14.0)), 0.42 * rows + 1.7)
-    else:
-        size = (9.0, min(8.0, 0.055 * rows + 2.2))
-    return Figure(figsize=size, layout="constrained").add_subplot()
-
-
 # ---- small windows: every event ----------------------------------------------------------------
 
 
-def _draw_detailed(ax: Axes, window: _Window) -> None:
-    """Draw intervals, their projections, the triangles of both delays, and the rounds."""
-    for row in range(len(window.tickets)):
-        _draw_interval(ax, window, row)
-        _draw_triangles(ax, window, row)
-    _draw_axis(ax, window)
-    _draw_rounds(ax, window)
-    ax.set_xlim(window.span.start - 1.2, window.span.stop + 0.2)
-    ax.set_ylim(-2.3, len(window.tickets) + 0.7)
-    ax.set_axis_off()
+class _Marks:
+    """The lines, marks and texts of a chart."""
+
+    def __init__(self) -> None:
+        self.lines: list[Json] = []
+        self.points: list[Json] = []
+        self.texts: list[Json] = []
+
+    def line(self, x: tuple[float, float], y: tuple[float, float], kind: str = "plain") -> None:
+        self.lines.append({"x": x[0], "x2": x[1], "y": y[0], "y2": y[1], "kind": kind})
+
+    def point(self, x: float, y: float, shape: str, colour: str = INK, *, filled: bool) -> None:
+        fill = colour if filled else PAPER
+        self.points.append({"x": x, "y": y, "shape": shape, "colour": colour, "fill": fill})
+
+    def text(self, x: float, y: float, text: str) -> None:
+        self.texts.append({"x": x, "y": y, "text": text})
+
+    def layers(self) -> list[Json]:
+        """Return one layer per kind."""
+        styles = {"plain": [1, 0], "lost": [2, 3], "projection": [4, 3]}
+        dash = {"domain": list(styles), "range": list(styles.values())}
+        colour = {"domain": list(styles), "range": [INK, INK, FAINT]}
+        kind = {"field": "kind", "type": "nominal", "legend": None}
+        place: Json = {
+            name: {"field": name, "type": "quantitative", "axis": None} for name in ("x", "y")
+        }
+        ends = {name: {"field": name} for name in ("x2", "y2")}
+        styled = {"strokeDash": {**kind, "scale": dash}, "color": {**kind, "scale": colour}}
+        own = {
+            name: {"field": field, "type": "nominal", "scale": None, "legend": None}
+            for name, field in (("shape", "shape"), ("stroke", "colour"), ("fill", "fill"))
+        }
+        return [
+            {
+                "data": {"values": self.lines},
+                "mark": {"type": "rule", "strokeWidth": 1.3},
+                "encoding": {**place, **ends, **styled},
+            },
+            {
+                "data": {"values": self.points},
+                "mark": {"type": "point", "size": 60, "opacity": 1},
+                "encoding": {**place, **own},
+            },
+            {
+                "data": {"values": self.texts},
+                "mark": {"type": "text", "color": INK, "fontSize": 12},
+                "encoding": {**place, "text": {"field": "text"}},
+            },
+        ]
 
 
-def _draw_interval(ax: Axes, window: _Window, row: int) -> None:
-    """Draw I_t with a filled dot at l_t and an open one at r_t; dotted when no answer came."""
+def _detailed(window: _Window) -> Json:
+    """Return intervals, their projections, the triangles of both delays, and the rounds."""
+    marks, rows = _Marks(), len(window.tickets)
+    for row in range(rows):
+        _add_interval(marks, window, row)
+    _add_axis(marks, window)
+    _add_rounds(marks, window)
+    ends = {"x": (window.span.start - 1.2, window.span.stop + 0.2), "y": (-2.1, rows + 0.7)}
+    layers = marks.layers()
+    for name, limits in ends.items():
+        layers[0]["encoding"][name]["scale"] = {"domain": limits, "nice": False, "zero": False}
+    width = float(np.clip(40 * len(window.span) + 100, 360, 1000))
+    return {"width": width, "height": 32 * rows + 90, "layer": layers}
+
+
+def _add_interval(marks: _Marks, window: _Window, row: int) -> None:
+    """Add I_t with a filled dot at l_t and an open one at r_t; dotted when no answer came.
+
+    The triangles on it are predictions (d_t of them) and observations (d*_t).
+    """
     start, height = int(window.starts[row]), window.height(row)
     answered = bool(window.answered[row])
     end = int(window.ends[row]) if answered else window.span.stop - 0.4
-    ax.plot([start, end], [height, height], color=INK, lw=1.4, ls="-" if answered else ":")
-    ax.text(start - 0.3, height, f"$I_{{{window.tickets[row]}}}$", ha="right", va="center")
-    _dot(ax, start, height, filled=True)
-    _project(ax, start, height)
-    if answered:
-        _dot(ax, end, height, filled=False)
-        _project(ax, end, height)
-    else:
-        ax.plot(end, height, marker=">", color=INK, ms=6)
-
-
-def _project(ax: Axes, x: float, height: int) -> None:
-    ax.plot([x, x], [0, height], color=FAINT, lw=0.7, ls=(0, (4, 3)), zorder=0)
-
-
-def _draw_triangles(ax: Axes, window: _Window, row: int) -> None:
-    """Mark what happens inside I_t: predictions (d_t of them) and observations (d*_t)."""
-    end = min(int(window.ends[row]), window.span.stop)
-    for x in range(int(window.starts[row]) + 1, end):
+    marks.line((start, end), (height, height), "plain" if answered else "lost")
+    marks.text(start - 0.45, height, f"I{_subscript(window.tickets[row])}")
+    for x in range(start + 1, min(int(window.ends[row]), window.span.stop)):
         predicted = bool(window.events[x] >= 0)
-        _marker(ax, x, window.height(row), "v" if predicted else "^", filled=predicted)
+        shape = "triangle-down" if predicted else "triangle-up"
+        marks.point(x, height, shape, filled=predicted)
+    for at in (start, end) if answered else (start,):
+        marks.line((at, at), (0, height), "projection")
+        marks.point(at, height, "circle", filled=at == start)
+    if not answered:
+        marks.point(end, height, "triangle-right", filled=True)
 
 
-def _draw_axis(ax: Axes, window: _Window) -> None:
-    """Draw the time axis with all events on it; those of other tickets are small and grey."""
+def _add_axis(marks: _Marks, window: _Window) -> None:
+    """Add the time axis with all events on it; those of other tickets are small and grey."""
     first, last = window.span.start, window.span.stop
-    arrow = {"arrowstyle": "->", "color": INK, "lw": 1.0, "shrinkA": 0, "shrinkB": 0}
-    ax.annotate("", (last + 0.1, 0), (first - 0.8, 0), arrowprops=arrow, zorder=1)
+    marks.line((first - 0.8, last + 0.1), (0, 0))
+    marks.point(last + 0.1, 0, "triangle-right", filled=True)
     for x in window.span:
         event = int(window.events[x])
-        _draw_event(ax, window, x, max(event, ~event), "l" if event >= 0 else "r")
+        ticket, name = max(event, ~event), "l" if event >= 0 else "r"
+        is_shown = ticket in window.tickets
+        marks.point(x, 0, "circle", INK if is_shown else FAINT, filled=name == "l")
+        if is_shown:
+            marks.text(x, -0.5, f"{name}{_subscript(ticket)}")
 
 
-def _draw_event(ax: Axes, window: _Window, x: int, ticket: int, name: str) -> None:
-    """Draw a dot on the axis, and name it when its ticket is in the window."""
-    if ticket in window.tickets:
-        _dot(ax, x, 0, filled=name == "l")
-        ax.text(x, -0.35, f"${name}_{{{ticket}}}$", ha="center", va="top", fontsize=9)
-    else:
-        ax.plot(x, 0, "o", ms=3.5, mec=FAINT, mfc=FAINT if name == "l" else "white", zorder=3)
-
-
-def _draw_rounds(ax: Axes, window: _Window) -> None:
-    """Draw a bracket under each round [l_t, l_{t+1})."""
+def _add_rounds(marks: _Marks, window: _Window) -> None:
+    """Add a bracket under each round [l_t, l_{t+1})."""
     edges = [*window.starts.tolist(), _end_of_last_round(window)]
-    bracket = {"arrowstyle": "|-|,widthA=0.3,widthB=0.3", "color": INK, "shrinkA": 0, "shrinkB": 0}
     for ticket, left, right in zip(window.tickets, edges[:-1], edges[1:], strict=True):
-        ax.annotate("", (left - 0.25, -1.25), (right - 0.35, -1.25), arrowprops=bracket)
+        ends = (left - 0.25, right - 0.35)
+        marks.line(ends, (-1.1, -1.1))
+        for end in ends:
+            marks.line((end, end), (-1.2, -1.0))
         label = f"round {ticket}" if right - left > 1 or len(window.tickets) <= 6 else f"{ticket}"
-        ax.text((left + right - 0.6) / 2, -1.6, label, ha="center", va="top", fontsize=8)
+        marks.text(sum(ends) / 2, -1.6, label)
+
+
+def _subscript(number: int) -> str:
+    return str(number).translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"))
 
 
 def _end_of_last_round(window: _Window) -> int:
@@ -182,50 +193,50 @@ def _end_of_last_round(window: _Window) -> int:
     return int(window.starts[-1]) + 1 + int(later[0]) if len(later) else window.span.stop
 
 
-def _dot(ax: Axes, x: float, y: float, *, filled: bool) -> None:
-    _marker(ax, x, y, "o", filled=filled)
-
-
-def _marker(ax: Axes, x: float, y: float, shape: str, *, filled: bool) -> None:
-    style: dict[str, Any] = {"ms": 6.5, "mec": INK, "mew": 1.1, "zorder": 3}
-    ax.plot(x, y, marker=shape, mfc=INK if filled else "white", **style)
-
-
 # ---- large windows: intervals only -------------------------------------------------------------
 
 
-def _draw_plain(ax: Axes, window: _Window) -> None:
-    """Draw one line per ticket, coloured by its delay; grey and dotted when no answer came."""
-    from matplotlib import colormaps
-    from matplotlib.collections import LineCollection
-    from matplotlib.colors import ListedColormap
-
-    width = float(np.clip(400 / len(window.tickets), 0.9, 3.5))
-    lost = LineCollection(_lines(window, ~window.answered), colors=FAINT, linestyles=":")
-    lost.set_linewidth(min(1.0, width))
-    # The palest colours would vanish on white.
-    colours = ListedColormap(colormaps["viridis_r"](np.linspace(0.15, 1.0, 256)))
-    kept = LineCollection(_lines(window, window.answered), linewidths=width, cmap=colours)
-    kept.set_array(window.delay[window.answered])
-    kept.set_clim(0, int(window.delay[window.answered].max(initial=1)))
-    ax.add_collection(lost)
-    ax.add_collection(kept)
-    _label_plain(ax, window)
-    ax.figure.colorbar(kept, ax=ax, label="delay", pad=0.02)
-
-
-def _lines(window: _Window, chosen: Bools) -> list[list[tuple[int, int]]]:
-    """End points of some of the intervals, cut at the right edge of the figure."""
+def _plain(window: _Window) -> Json:
+    """Return one line per ticket, coloured by its delay; grey and dotted when no answer came."""
     ends = np.minimum(window.ends, window.span.stop)
-    rows = np.arange(window.tickets.start, window.tickets.stop)
-    corners = zip(window.starts[chosen], ends[chosen], rows[chosen], strict=True)
-    return [[(int(start), int(y)), (int(end), int(y))] for start, end, y in corners]
-
-
-def _label_plain(ax: Axes, window: _Window) -> None:
-    """Name the axes; the first ticket stands on top, as in the small figure."""
-    ax.set_xlim(window.span.start - 1, window.span.stop)
-    ax.set_ylim(window.tickets.stop - 0.2, window.tickets.start - 0.8)
-    ax.set_xlabel("event (predictions and observations, in order)")
-    ax.set_ylabel("ticket")
-    ax.spines[["top", "right"]].set_visible(False)
+    columns = (window.starts, ends, window.tickets, window.delay, window.answered)
+    rows = [
+        {"x": int(x), "x2": int(x2), "ticket": ticket} | ({"delay": int(delay)} if came else {})
+        for x, x2, ticket, delay, came in zip(*columns, strict=True)
+    ]
+    width = float(np.clip(400 / len(window.tickets), 0.9, 3.5))
+    title = "event (predictions and observations, in order)"
+    encoding: dict[str, Any] = {
+        "x": {"field": "x", "type": "quantitative", "title": title, "scale": {"zero": False}},
+        "x2": {"field": "x2"},
+        "y": {
+            "field": "ticket",
+            "type": "quantitative",
+            "scale": {"zero": False, "reverse": True},
+        },
+    }
+    legend = {"orient": "bottom", "title": "delay", "direction": "horizontal"}
+    colour = {
+        "field": "delay",
+        "type": "quantitative",
+        # The palest colours would vanish on white.
+        "scale": {"scheme": {"name": "viridis", "extent": [0.85, 0]}, "domainMin": 0},
+        "legend": legend,
+    }
+    lost = {"type": "rule", "strokeDash": [2, 3], "strokeWidth": min(1.0, width), "color": FAINT}
+    layers = [
+        {"transform": [{"filter": "!isValid(datum.delay)"}], "mark": lost},
+        {
+            "transform": [{"filter": "isValid(datum.delay)"}],
+            "mark": {"type": "rule", "strokeWidth": width},
+            "encoding": {"color": colour},
+        },
+    ]
+    height = min(560, 4 * len(rows) + 100)
+    return {
+        "width": 640,
+        "height": height,
+        "data": {"values": rows},
+        "encoding": encoding,
+        "layer": layers,
+    }

@@ -46,8 +46,7 @@ from belated.timeline.times import Times, read_times
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from belated.charts import Chart
 
 __all__ = ["MOST_DRAWN", "Arrivals", "SkipTradeoff", "Ties", "Timeline", "TimesLike"]
 
@@ -328,20 +327,20 @@ class Timeline:
             ("skip trade-off", _in_words(self.skip_tradeoff())),
         ]
 
-    def plot(self, start: int = 0, stop: int | None = None, ax: Axes | None = None) -> Figure:
+    def plot(self, start: int = 0, stop: int | None = None) -> Chart:
         """Draw tickets ``start`` up to ``stop`` as intervals over the event index, as in Figure 1.
 
         A small window shows every event: filled marks are predictions, open marks observations;
         the filled triangles on a line are that ticket's delay, the open ones its dual delay. A
         larger window shows the intervals only, coloured by delay. A dotted line is a ticket whose
-        answer never came. Without ``stop`` the window holds up to 500 tickets. Needs
-        ``belated[report]``.
+        answer never came. Without ``stop`` the window holds up to 500 tickets. Notebooks show
+        the chart, and its ``save`` writes an image (``belated[report]``).
         """
         from belated.timeline.picture import draw_intervals
 
         stop = min(self.rounds, start + MOST_DRAWN) if stop is None else stop
         _check_window(start, stop, self.rounds)
-        return draw_intervals(self.events, self.delay, self.observed, range(start, stop), ax)
+        return draw_intervals(self.events, self.delay, self.observed, range(start, stop))
 
     def __len__(self) -> int:
         """Return the number of rounds."""

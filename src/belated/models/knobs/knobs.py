@@ -246,6 +246,14 @@ class Knobs(
 
         page.write(path, self)
 
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        """Return the report and the first figures of the page for notebooks."""
+        from belated.models.knobs.page import page_of
+        from belated.report.page import figures_html
+
+        figures = figures_html(page_of(self))
+        return {"text/plain": repr(self), "text/html": self._repr_html_() + figures}
+
     # --- Snapshots ------------------------------------------------------------------------------
 
     def _contents(self) -> Contents:

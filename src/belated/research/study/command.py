@@ -76,8 +76,8 @@ def _study(arguments: argparse.Namespace) -> None:
     if arguments.check:
         _check_records(arguments)
         return
-    if find_spec("matplotlib") is None:  # before the work, not after it
-        raise MissingExtra("matplotlib", extra="report", where="the page of a study")
+    if find_spec("vl_convert") is None:  # before the work, not after it
+        raise MissingExtra("vl-convert-python", extra="report", where="the page of a study")
     for study in _chosen(arguments):
         _run(study, arguments)
 
