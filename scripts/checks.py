@@ -45,7 +45,9 @@ LONG_COMPILED = (
 """The same for the compiled pass."""
 FEW, FEW_COMPILED = 100, 50
 
-_LIVELY = [f"tests/test_{name}.py" for name in ("knobs", "knobs_live", "knobs_clock", "label_clipping")]
+_LIVELY = [
+    f"tests/test_{name}.py" for name in ("knobs", "knobs_live", "knobs_clock", "label_clipping")
+]
 """Tests that reach what only happens in long or troubled lives."""
 
 
