@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from belated.errors import SnapshotError
 
-FORMAT = 18
+FORMAT = 19
 """Number of the format. It changes with the container or the layout of any array, and only then."""
 
 _MAGIC = b"belated\x00"
