@@ -30,15 +30,15 @@ LONG = (
     "naive naive_rivals naive_simplex_rivals components best_action timeline delays bounds sets "
     "deadline excess delayed_vaw later_rivals rivals_arms rivals_promises tight_values live "
     "snapshot forged",
-    "docs audit evaluate evaluate_asked report report_in_browser study play_many store game losses "
-    "portfolio leader labels intervals",
+    "docs audit evaluate evaluate_arguments report report_in_browser study play_many store game "
+    "losses portfolio leader labels intervals",
 )
 """Interpreted, these test files begin first, together; then come ``FEW`` to a process.
 
 Those of the first line need little but NumPy; what takes seconds to import is in few processes."""
 LONG_COMPILED = (
-    "replay replay_columns replay_save audit_labels docs labels linear label_clipping censoring chooser "
-    "evaluate evaluate_asked evaluate_words demo",
+    "replay replay_columns replay_save audit_labels docs labels linear label_clipping censoring "
+    "chooser evaluate evaluate_arguments demo",
     "conformance laws portfolio forged game theorem_values losses baseline deadline",
     "rivals live capacity delayed_vaw knobs",
 )

@@ -7,6 +7,7 @@ into ``AGES``. See ``Delays`` of the library for the equations.
 from __future__ import annotations
 
 import bisect
+import functools
 import itertools
 import math
 from collections import defaultdict
@@ -16,6 +17,8 @@ AGES: list[int] = [*range(16), *((4 + j) * 2**e for e in range(2, 38) for j in r
 WIDTHS = {age: after - age for age, after in itertools.pairwise(AGES)}
 PASSES, QUANTILES = 20, 16
 CELL_UNITS, CELLS = 16, 256
+APART = {1: 4, 4: 2, 16: 1, 64: 1}
+"""By shape of a delay: how many quarters of a doubling its means are apart."""
 
 
 @dataclass
@@ -30,6 +33,8 @@ class NaiveDelays:
     next_update: float = 0
     latest: float = 0.0
     gap: float = 0.0
+    exposed: float = 0.0
+    counted: float = 0.0
 
     def middle(self, age: int, moment: float) -> float:
         """Return the mean of the ages that count as one."""
@@ -37,13 +42,21 @@ class NaiveDelays:
 
     def reached(self, age: int, moment: float) -> float:
         """Return how many tickets have reached the middle of ages, at least a quarter of all."""
-        middle, count = self.middle(age, moment), len(self.asked)
-        late = middle
-        if self.by_time:
-            oldest = self.asked[-1] // CELL_UNITS - CELLS
-            least = max(moment - middle, oldest * CELL_UNITS)
-            late = sum(asked // CELL_UNITS * CELL_UNITS > least for asked in self.asked)
-        return max(count - late, count / 4)
+        count = len(self.asked)
+        return max(count - self.younger(self.middle(age, moment), moment), count / 4)
+
+    def younger(self, age: float, moment: float) -> float:
+        """Return how many tickets are younger, as if spread evenly in their cells."""
+        if not self.by_time:
+            return age
+        newest, since = self.asked[-1] // CELL_UNITS, (moment - age) / CELL_UNITS
+        count = 0.0
+        for asked in self.asked:
+            cell = asked // CELL_UNITS
+            end = min(cell + 1.0, moment / CELL_UNITS)
+            if cell > newest - CELLS:
+                count += min(max((end - since) / max(end - cell, 1e-9), 0.0), 1.0)
+        return count
 
     def hear(self, asked: list[float], moment: float) -> None:
         """Count answers to tickets that were asked at these moments."""
@@ -84,28 +97,57 @@ class NaiveDelays:
                     fresh[age] += chance / sum(chances.values())
         return fresh
 
+    def groups(self, moment: float) -> tuple[float, list[float]]:
+        """Return the oldest age, and how many tickets are between it and the ages below.
+
+        Of those each is 2^(-1/4) of the one before, but the last is 0.
+        """
+        oldest = max(moment, 1.0)
+        if not self.by_time:
+            return oldest, [float(len(self.asked))] + 15 * [0.0]
+        first = max(e for e in range(60) if e == 0 or 4096.0 * 2.0 ** (-e / 4) >= oldest)
+        edges = [4096.0 * 2.0 ** (-e / 4) for e in range(first, first + 16)]
+        younger = [self.younger(edge, moment) for edge in (*edges, 0.0)]
+        return edges[0], [older - rest for older, rest in itertools.pairwise(younger)]
+
     def exposure(self, moment: float) -> float:
         """Return how many tickets could have been answered by now."""
-        t, n, answers = max(moment, 1.0), len(self.asked), sum(self.came.values())
-        fits = [(k, 2.0**e) for k in (1, 4, 16, 64) for e in range(64) if 2**e <= 64 * t]
-        logs = [self.likelihood(k, m, t, moment) for k, m in fits]
+        n, answers = len(self.asked), sum(self.came.values())
+        t, groups = self.groups(moment)
+        finished = n - sum(groups)
+        logs, found = [], []
+        for k, apart in APART.items():
+            for e in range(-40, 25, apart):
+                m, in_time = t * 2.0 ** (e / 4), 1.0
+                if self.by_time:
+                    in_time = share_by(k, round(4 * math.log2(4096.0 / m)))
+                total = finished * in_time
+                for g, count in enumerate(groups):
+                    total += count * mean_share(k, -g - e, self.by_time and g < 15)
+                logs.append(self.likelihood(k, m, t, moment) - answers * math.log(total))
+                found.append(total / in_time)
         weights = [math.exp(log - max(logs)) for log in logs]
-        shares = [mature(k, m, t) / t for k, m in fits]
-        mean = math.fsum(w * share for w, share in zip(weights, shares, strict=True))
-        return max(n * mean / math.fsum(weights), answers, n / 8)
+        mean = math.fsum(w * each for w, each in zip(weights, found, strict=True))
+        return max(mean / math.fsum(weights), answers, n / 8)
 
     def likelihood(self, k: int, m: float, t: float, moment: float) -> float:
-        """Return the logarithm of that of a gamma distribution, truncated, times the prior."""
+        """Return the logarithm of the densities of a gamma distribution, times the prior."""
         log = math.log(min(t / m, 1))
         for age, count in self.came.items():
             a = self.middle(age, moment)
             density = (k - 1) * math.log(max(a, 0.5)) - a * k / m - k * math.log(m / k)
-            log += count * (density - math.lgamma(k) - math.log(mature(k, m, t)))
+            log += count * (density - math.lgamma(k))
         return log
 
     def update(self, moment: float) -> None:
         """Find from what age on silence is learned, for every quantile."""
-        answers, exposure = sum(self.came.values()), self.exposure(moment)
+        answers = sum(self.came.values())
+        if answers == 0.0:
+            return
+        exposure = self.exposure(moment)
+        more = exposure * (1.0 - self.counted / answers) / 2
+        exposure = max(exposure, min(self.exposed + more, len(self.asked)))
+        self.exposed, self.counted = exposure, answers
         yes = (answers + 0.5) / (exposure + 1.0)
         reached = {age: self.reached(age, moment) for age, n in self.came.items() if n > 0.0}
         self.limits = []
@@ -126,15 +168,36 @@ class NaiveDelays:
         return QUANTILES * block + (level ^ int(QUANTILES * scattered(block)))
 
 
-def mature(k: int, m: float, t: float) -> float:
-    """Return the integral of the distribution function of a gamma distribution from 0 to t."""
-    x = k * t / m
-    if x > 3 * k + 40:  # the answers to all but the latest tickets have come
-        return t - m
+@functools.cache
+def share_by(k: int, quarters: int) -> float:
+    """Return the distribution function of a gamma distribution at 2^(quarters / 4) means."""
+    x = k * math.exp2(quarters / 4)
+    if x > 3 * k + 40:
+        return 1.0
+    return math.fsum(
+        math.exp(i * math.log(x) - x - math.lgamma(i + 1)) for i in range(k, 6 * k + 300)
+    )
+
+
+@functools.cache
+def up_to(k: int, quarters: int) -> float:
+    """Return its integral from 0 to there, in means."""
+    x = k * math.exp2(quarters / 4)
+    if x > 3 * k + 40:
+        return x / k - 1.0
     chances = (
         math.exp(i * math.log(x) - x - math.lgamma(i + 1)) for i in range(k + 1, 6 * k + 300)
     )
-    return m / k * math.fsum((i + 1) * chance for i, chance in enumerate(chances))
+    return math.fsum((i + 1) * chance for i, chance in enumerate(chances)) / k
+
+
+@functools.cache
+def mean_share(k: int, quarters: int, is_group: bool) -> float:
+    """Return its mean from a quarter of a doubling below to there, or from 0 to there."""
+    end, start = math.exp2(quarters / 4), math.exp2((quarters - 1) / 4)
+    if not is_group:
+        return up_to(k, quarters) / end
+    return (up_to(k, quarters) - up_to(k, quarters - 1)) / (end - start)
 
 
 def place_of(age: int) -> int:

@@ -27,14 +27,19 @@ cdef class Expiry(Component):
     cdef void record(self, long long age) noexcept nogil
     cdef void review(self, long long rounds) noexcept nogil
 
+cdef double share_by(long long k, double x) noexcept nogil
+cdef void tabulate(cython.p_double share, cython.p_double mean_share) noexcept nogil
+
 @cython.final
 cdef class Delays(Component):
-    cdef public double latest, gap
+    cdef public double latest, gap, exposed, counted
     cdef public long long newest, next_update
     cdef readonly object came, limits, passed, cells
     cdef object work
-    cdef readonly double total
-    cdef cython.p_double count, block, cell, density, fresh, reached, limit, likelihood, ripe
+    cdef double oldest, finished
+    cdef long long beyond
+    cdef cython.p_double count, block, cell, density, fresh, reached, limit, likelihood, found
+    cdef cython.p_double later, weight, share, mean_share
     cdef void count_asked(self, double moment) noexcept nogil
     cdef void count_reached(self, double moment, double tickets, bint by_time) noexcept nogil
     cdef double middle(self, Py_ssize_t j, double moment) noexcept nogil
@@ -42,10 +47,11 @@ cdef class Delays(Component):
     cdef bint record(self, double asked, double moment, bint is_first) noexcept nogil
     cdef double overlap(self, Py_ssize_t j, long long least, long long age) noexcept nogil
     cdef void end_passes(self) noexcept nogil
-    cdef double exposure(self, double moment, double tickets) noexcept nogil
-    cdef double mature(self, long long k, double m, double oldest) noexcept nogil
+    cdef double younger(self, double age, double moment) noexcept nogil
+    cdef void group(self, double moment, double tickets, bint by_time) noexcept nogil
+    cdef void estimate(self, double moment, double tickets) noexcept nogil
     cdef void update(self, double moment, long long tickets, bint by_time) noexcept nogil
-    cdef double share(self, Py_ssize_t level, double exposure) noexcept nogil
+    cdef double least_share(self, Py_ssize_t level) noexcept nogil
     cdef void hear(self, double moment, long long tickets, bint by_time) noexcept nogil
     cdef bint is_overdue(self, double moment) noexcept nogil
     cdef long long next(self, Py_ssize_t level) noexcept nogil

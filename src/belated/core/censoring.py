@@ -23,6 +23,7 @@ if not cython.compiled:
 
     QUANTILES = 16
 
+LN_2 = cython.declare(cython.double, math.log(2.0))
 AGES = 160  # buckets, for Python code
 BUCKETS = AGES
 LARGE = 1e140  # its square does not overflow
@@ -132,12 +133,47 @@ PASSES = cython.declare(cython.longlong, 20)  # of expectation maximisation
 PARTS_OF_DEADLINE = cython.declare(cython.double, 4096.0)  # units of age
 CELL_UNITS = cython.declare(cython.double, 16.0)
 CELLS = cython.declare(cython.longlong, 256)  # those of a deadline
-MOST_SHAPE = cython.declare(cython.longlong, 64)  # shapes are 1, 4, 16, 64
-MOST_FITS = cython.declare(cython.longlong, 256)  # shapes times means
+SHAPES = cython.declare(cython.longlong, 4)  # 1, 4, 16, 64
+GROUPS = cython.declare(cython.longlong, 16)  # of tickets by age
+STEP = cython.declare(cython.double, 2.0**-0.25)  # from the edge of a group to the next
+PLACES = cython.declare(cython.longlong, 80)  # ages over means in tables, from 2^10 down by STEP
+MEAN_PLACE = cython.declare(cython.longlong, 40)  # that of an age which is the mean
 FEWEST_REACHED = cython.declare(cython.double, 0.25)  # of all tickets
 LEAST_EXPOSURE = cython.declare(cython.double, 0.125)  # of all tickets
 PATIENCE = cython.declare(cython.double, 10.0)
 NEVER = cython.declare(cython.double, 1e140)
+
+
+def share_by(k, x):
+    """Return the distribution function of a gamma distribution with shape k and scale 1 at x."""
+    chance, below = exp(-x), 0.0
+    for i in range(k):
+        below += chance
+        chance *= x / (i + 1)
+    if x > k:
+        return 1.0 - below
+    above, n = 0.0, 1.0 * k
+    while chance > 1e-17 * above:
+        above += chance
+        n += 1.0
+        chance *= x / n
+    return above
+
+
+def tabulate(share, mean_share):
+    """Write F, and the mean of F up to an age, by shape and the age over the mean."""
+    k: cython.longlong = 1
+    for shape in range(SHAPES):
+        for place in range(PLACES):
+            x = k * exp(LN_2 * 0.25 * (MEAN_PLACE - place))
+            at = shape * PLACES + place
+            share[at] = share_by(k, x)
+            mean_share[at] = share[at] - share_by(k + 1, x) * k / x
+        k *= 4
+
+
+SHARE, MEAN_SHARE = np.zeros((2, SHAPES * PLACES))
+tabulate(floats_at(SHARE), floats_at(MEAN_SHARE))
 
 
 class Delays(Component):
@@ -160,19 +196,24 @@ class Delays(Component):
     where the answer i came at an age in the interval I_i. That is the estimate of most likelihood
     under censoring by intervals (Turnbull, "The empirical distribution function with arbitrarily
     grouped, censored and truncated data", JRSS B 1976), found by 20 steps for each set; what
-    earlier sets have added stays. N_b is at least a quarter of all tickets. The ages so far say
-    nothing about later ones. So with n tickets and D answers at the ages a_i, delays are given the
-    likelihood of gamma distributions with shapes k of 1 (exponential), 4, 16 and 64 (nearly
-    constant) and means m, truncated as answers are. The prior takes all shapes as equally likely,
-    and m as equally likely in every doubling up to the age t of the oldest ticket, and in
-    proportion to 1 / m beyond,
+    earlier sets have added stays. N_b is at least a quarter of all tickets.
 
-        L(k, m) = prod_i f(a_i) / Z^D min(t / m, 1),    Z = integral of F(a) from 0 to t,
+    *Share of yes.* The ages so far say nothing about later ones. So delays are given gamma
+    distributions with shapes k of 1 (exponential), 4, 16 and 64 (nearly constant) and means m. With
+    D answers at the ages a_i, and tickets of the ages t_j, at most the deadline,
 
-    with f and F the density and the distribution function of the delays. n Z / t tickets could have
-    been answered by now. With E the mean of that, at least D and n / 8, P = (D + 1/2) / (E + 1) is
-    the share of yes, and F(a) = H(a) E / D that of answers that come by the age a. n / 8 is a
-    safety rule: P is at most eight times the share of yes so far. Before the first answer
+        L(k, m) = prod_i f(a_i) / S^D min(T / m, 1),    S = sum_j F(t_j),
+
+    with f and F the density and the distribution function of the delays: the likelihood of so many
+    answers at these ages, for the best share of yes. The prior takes all shapes as equally likely,
+    and m as equally likely in every doubling up to the age T of the oldest ticket, and in
+    proportion to 1 / m beyond. No answer takes longer than the deadline, so S / F(deadline) tickets
+    could have been answered by now. With E the mean of that, P = (D + 1/2) / (E + 1) is the share
+    of yes, and F(a) = H(a) E / D that of answers that come by the age a. Tickets are counted in
+    groups, as if they were spread evenly between the ages T, 2^(-1/4) T, ... in each. Two safety
+    rules: E is at least n / 8, so that P is at most eight times the share of yes so far; and with
+    the D' answers and the E' of the update before, at least E' + (1 - D' / D) E / 2: where E was
+    too large, some silence is learned between answers all the same. Before the first answer
     predictions are those of n silent tickets.
 
     *When.* Of a yes that was heard all is learned at once. So a silence is learned with the chance
@@ -186,28 +227,32 @@ class Delays(Component):
     ``latest`` is the moment of the latest answers, ``gap`` the longest time without, ``came`` has
     answers by age, ``limits`` the age of every quantile, and ``passed`` its next block. With a
     deadline ``cells`` has how many tickets were asked in each 256th part of it, up to the part
-    ``newest``.
+    ``newest``. ``exposed`` and ``counted`` are E and D at the latest update.
     """
 
     FIELDS = {
         **dict.fromkeys(("latest", "gap"), Range(0.0, float(1 << 48))),
-        **dict.fromkeys(("came", "limits", "passed", "cells"), AMOUNT),
+        **dict.fromkeys(("came", "limits", "passed", "cells", "exposed", "counted"), AMOUNT),
         **dict.fromkeys(("newest", "next_update"), COUNT),
     }
 
     def __init__(self):
         self.latest = self.gap = 0.0
         self.newest = self.next_update = 0
+        self.exposed = self.counted = 0.0
         self.came, self.cells = np.zeros(BUCKETS), np.zeros(CELLS)
         self.limits, self.passed = np.full(QUANTILES, NEVER), np.zeros(QUANTILES)
-        self.work = np.zeros(3 * BUCKETS + 2 * MOST_FITS)
+        self.work = np.zeros(3 * BUCKETS + CELLS + 1 + GROUPS + 2 * SHAPES * PLACES)
         self.count, self.cell = floats_at(self.came), floats_at(self.cells)
         self.limit, self.block = floats_at(self.limits), floats_at(self.passed)
         self.density = floats_at(self.work)
         self.fresh = part(self.density, BUCKETS)
         self.reached = part(self.density, 2 * BUCKETS)
-        self.likelihood = part(self.density, 3 * BUCKETS)
-        self.ripe = part(self.density, 3 * BUCKETS + MOST_FITS)
+        self.later = part(self.density, 3 * BUCKETS)
+        self.weight = part(self.later, CELLS + 1)
+        self.likelihood = part(self.weight, GROUPS)
+        self.found = part(self.likelihood, SHAPES * PLACES)
+        self.share, self.mean_share = floats_at(SHARE), floats_at(MEAN_SHARE)
 
     # --- How many tickets have reached an age ---
 
@@ -223,18 +268,23 @@ class Delays(Component):
 
     def count_reached(self, moment, tickets, by_time):
         """Write how many tickets have reached the middle of each bucket."""
-        younger = 0.0
-        at: cython.longlong = self.newest
+        for i in range(CELLS):
+            self.later[i + 1] = self.later[i] + self.cell[(self.newest - i) & (CELLS - 1)]
         for j in range(BUCKETS):
             age = self.middle(j, moment)
-            if by_time:
-                while at >= 0 and at > self.newest - CELLS and at * CELL_UNITS > moment - age:
-                    younger += self.cell[at & (CELLS - 1)]
-                    at -= 1
-                self.reached[j] = tickets - younger
-            else:
-                self.reached[j] = tickets - age
-            self.reached[j] = max(self.reached[j], FEWEST_REACHED * tickets)
+            younger = self.younger(age, moment) if by_time else age
+            self.reached[j] = max(tickets - younger, FEWEST_REACHED * tickets)
+
+    def younger(self, age, moment):
+        """Return how many tickets are younger than an age, as if spread evenly in their cells."""
+        newest, place = 1.0 * self.newest, (moment - age) / CELL_UNITS
+        if place >= newest:
+            width = min(moment / CELL_UNITS - newest, 1.0)
+            return self.later[1] * max(newest + width - place, 0.0) / max(width, 1e-9)
+        back = min(newest - place, CELLS - 1.0)
+        cell = cython.cast(cython.longlong, min(back, CELLS - 2.0))
+        more = self.later[cell + 2] - self.later[cell + 1]
+        return self.later[cell + 1] + (back - cell) * more
 
     def middle(self, j, moment):
         """Return the mean age in a bucket."""
@@ -284,72 +334,90 @@ class Delays(Component):
 
     # --- Which silence is learned ---
 
-    def exposure(self, moment, tickets):
-        """Return how many tickets could have been answered by now, E, and sum up the answers."""
-        self.total = ages = logarithms = log_gamma = 0.0
+    def group(self, moment, tickets, by_time):
+        """Group tickets by age: ``weight`` is of the mean of F up to each edge, in their sum.
+
+        ``oldest`` is the first edge, ``finished`` counts older tickets, and ``beyond`` the places
+        from there to the deadline.
+        """
+        self.oldest, self.finished, self.beyond = max(moment, 1.0), 0.0, PLACES
+        if not by_time:
+            for g in range(GROUPS):
+                self.weight[g] = 0.0 if g > 0 else tickets
+            return
+        edge, self.beyond = PARTS_OF_DEADLINE, 0
+        while edge * STEP >= self.oldest:
+            edge *= STEP
+            self.beyond += 1
+        self.oldest = edge
+        self.finished = max(tickets - self.younger(edge, moment), 0.0)
+        older, before = tickets - self.finished, 0.0
+        for g in range(GROUPS):
+            lower = edge * STEP if g < GROUPS - 1 else 0.0
+            younger = self.younger(lower, moment)
+            density = (older - younger) / (edge - lower)
+            self.weight[g] = (density - before) * edge
+            edge, older, before = lower, younger, density
+
+    def estimate(self, moment, tickets):
+        """Estimate E by the answers so far."""
+        total = ages = logarithms = log_gamma = 0.0
         for j in range(BUCKETS):
             if self.count[j] > 0.0:
                 age = self.middle(j, moment)
-                self.total += self.count[j]
+                total += self.count[j]
                 ages += self.count[j] * age
                 logarithms += self.count[j] * ln(max(age, 0.5))
-        oldest, best = max(moment, 1.0), -NEVER
+        if total == 0.0:
+            return
         fits: cython.Py_ssize_t = 0
         k: cython.longlong = 1
-        while k <= MOST_SHAPE:
-            m = 1.0
-            while m <= 64.0 * oldest and fits < MOST_FITS:
-                z = self.mature(k, m, oldest)
-                log = (k - 1) * logarithms - ages * k / m - ln(max(m / oldest, 1.0))
-                log -= self.total * (k * ln(m / k) + log_gamma + ln(z))
-                self.likelihood[fits], self.ripe[fits] = log, z
-                best = max(best, log)
+        for shape in range(SHAPES):
+            place: cython.Py_ssize_t = shape * PLACES
+            end = place + PLACES - 1
+            m = self.oldest / 1024.0
+            while place + GROUPS <= end + 1:
+                last = max(place - self.beyond, shape * PLACES)
+                s = self.finished * self.share[last]
+                for g in range(GROUPS):
+                    s += self.weight[g] * self.mean_share[place + g]
+                self.found[fits] = s / self.share[last]
+                log = (k - 1) * logarithms - ages * k / m - ln(max(m / self.oldest, 1.0))
+                log -= total * (k * ln(m / k) + log_gamma + ln(s))
+                self.likelihood[fits] = log
                 fits += 1
-                m *= 2.0
+                for _ in range(max(4 >> shape, 1)):
+                    place += 1
+                    m /= STEP
             for i in range(k, 4 * k):
                 log_gamma += ln(1.0 * i)
             k *= 4
-        weights, found = 0.0, 0.0
+        best, weights, exposed = -NEVER, 0.0, 0.0
+        for i in range(fits):
+            best = max(best, self.likelihood[i])
         for i in range(fits):
             weight = exp(self.likelihood[i] - best)
             weights += weight
-            found += weight * self.ripe[i]
-        exposure = tickets * (found / weights) / oldest
-        return max(max(exposure, self.total), LEAST_EXPOSURE * tickets)
-
-    def mature(self, k, m, oldest):
-        """Return Z: m / k times the mean of N - k, if positive, with N Poisson around k t / m."""
-        x = k * oldest / m
-        chance = exp(-x)
-        if x > k + 1.0:
-            excess = x - k
-            for i in range(k):
-                excess += (k - i) * chance
-                chance *= x / (i + 1)
-            return excess * m / k
-        for i in range(1, k + 2):
-            chance *= x / i
-        excess = 0.0
-        n: cython.longlong = k + 1
-        while (n - k) * chance > 1e-15 * excess:
-            excess += (n - k) * chance
-            n += 1
-            chance *= x / n
-        return excess * m / k
+            exposed += weight * self.found[i]
+        exposed = max(exposed / weights, total, LEAST_EXPOSURE * tickets)
+        more = 0.5 * exposed * (total - self.counted) / total
+        self.exposed = max(exposed, min(self.exposed + more, 1.0 * tickets))
+        self.counted = total
 
     def update(self, moment, tickets, by_time):
         """Set from what age on silence is learned, for every quantile."""
         self.next_update = tickets + max(min(tickets // UPDATES, MOST_UPDATES), FEWEST_UPDATES)
-        exposure = self.exposure(moment, tickets)
         self.count_reached(moment, tickets, by_time)
+        self.group(moment, tickets, by_time)
+        self.estimate(moment, tickets)
         level: cython.Py_ssize_t = 0
         came = 0.0
         for j in range(BUCKETS):
             if self.count[j] > 0.0 and level < QUANTILES:
-                more = self.count[j] / self.reached[j] * exposure / self.total
+                more = self.count[j] / self.reached[j] * self.exposed / self.counted
                 width = edge_of(j + 1) - edge_of(j)
-                while level < QUANTILES and self.share(level, exposure) <= came + more:
-                    part_of = (self.share(level, exposure) - came) / more
+                while level < QUANTILES and self.least_share(level) <= came + more:
+                    part_of = (self.least_share(level) - came) / more
                     self.limit[level] = edge_of(j) + width * part_of
                     level += 1
                 came += more
@@ -357,9 +425,9 @@ class Delays(Component):
             self.limit[level] = NEVER
             level += 1
 
-    def share(self, level, exposure):
+    def least_share(self, level):
         """Return F at which the silence of a quantile is learned."""
-        w, yes = (level + 0.5) / QUANTILES, (self.total + 0.5) / (exposure + 1.0)
+        w, yes = (level + 0.5) / QUANTILES, (self.counted + 0.5) / (self.exposed + 1.0)
         return w / (1.0 - yes + yes * w)
 
     def hear(self, moment, tickets, by_time):
@@ -384,13 +452,13 @@ class Delays(Component):
         self.block[level] += 1.0
 
     def verify(self, state):
+        demand(state["counted"] <= state["exposed"], "answers by age")
         passed = state["passed"]
         demand((passed == np.floor(passed)).all() and (passed <= COUNT.most).all(), "silence")
 
 
 # --- Corrections of what is shown ----------------------------------------------------------------
 
-LN_2 = cython.declare(cython.double, math.log(2.0))
 COMING = cython.declare(cython.double, math.log(100.0))  # before any label: they do not stop
 PRIOR = cython.declare(cython.double, 2.0)  # labels: what is assumed before labels say otherwise
 

@@ -538,6 +538,8 @@ class LabelStatistics(Component):
         if state["labels"] == 0:
             return
         demand(self.loss.is_label(low) and self.loss.is_label(high), "labels")
+        most = (state["count"] + FIRST_LABELS) * (high - low + room) * (high - low + room)
+        demand(state["spread"] <= most, "the spread of labels")
         ends = (low, high) if not self.loss.has_link else (-INFINITY, self.loss.ceiling(high))
         demand((state["floor"], state["ceiling"]) == ends, "the range of predictions")
         first = state["first_labels"]

@@ -944,6 +944,7 @@ class Linear(Component):
         demand(state["scored"] <= rounds * limits.HUGE_WEIGHT, "the number of labels")
         demand(state["sum_of_ages"] <= rounds * state["labels.labels"], "ages of labels")
         demand(self.is_censored or state["censoring.since"] == 0, "censored labels")
+        demand(state["delays.cells"].sum() <= rounds, "tickets by age")
         number, seen = state["tickets.number"], state["tickets.seen"]
         records, is_open = state["tickets.records"], seen >= 0
         demand((records[~is_open] == 0.0).all(), "records of closed tickets")
