@@ -35,7 +35,17 @@ def commands() -> dict[str, argparse.ArgumentParser]:
 
 def test_commands_are_found_in_the_parser() -> None:
     assert {
-        *("demo", "audit", "replay", "evaluate", "study", "serve", "backup", "completion")
+        *(
+            "demo",
+            "audit",
+            "replay",
+            "evaluate",
+            "study",
+            "serve",
+            "release",
+            "backup",
+            "completion",
+        )
     } == set(commands())
 
 
@@ -187,7 +197,7 @@ def test_completion_knows_every_command_and_option(
 @pytest.mark.parametrize(
     ("line", "wanted"),
     [
-        ("belated re", "replay"),
+        ("belated rep", "replay"),
         ("belated replay --sil", "--silence"),
         ("belated replay --loss log", "logistic"),
         ("belated audit --ties pre", "predict-first"),

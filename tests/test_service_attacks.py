@@ -21,10 +21,10 @@ import belated as bl
 import belated.service
 from belated.errors import NotCommitted
 from belated.service import Limits
-from belated.service.access_log import AccessLog
+from belated.service.app import AccessLog
 from belated.service.idempotency import Kept, Responses
 from belated.service.personalizer import flattened
-from belated.service.refusals import Refused
+from belated.service.requests import Refused
 from belated.service.routes import ROUTES
 from belated.store import Store
 from conftest import examples

@@ -42,10 +42,10 @@ def url(postgres: Postgres) -> Iterator[str]:
 @pytest.fixture
 def both(url: str) -> Iterator[tuple[Caller, Caller]]:
     """Return callers of two servers; the first has a token for both, and a model."""
-    with Server(Settings(data=url, port=0)) as one:
+    with Server(Settings(store=url, port=0)) as one:
         first = Caller(one)
         made(first, "value")
-        with Server(Settings(data=url, port=0)) as two:
+        with Server(Settings(store=url, port=0)) as two:
             assert two.token is None
             yield first, Caller(two, str(one.token))
 
@@ -87,11 +87,11 @@ def test_a_server_that_has_lost_a_model_knows_what_another_one_answered(
     url: str, postgres: Postgres
 ) -> None:
     body = {"features": {"x": 1.0}}
-    with Server(Settings(data=url, port=0)) as server:
+    with Server(Settings(store=url, port=0)) as server:
         one = Caller(server)
         made(one, "value")
         postgres.drop_connections()
-        with Server(Settings(data=url, port=0)) as other:
+        with Server(Settings(store=url, port=0)) as other:
             two = Caller(other, str(server.token))
             said = two("POST", "/models/value/predict", body, Idempotency_Key="k")
             assert said.status == 200
@@ -106,11 +106,11 @@ def test_a_server_whose_session_was_ended_does_not_answer_from_its_copy(
     url: str, postgres: Postgres
 ) -> None:
     body = {"features": {"x": 1.0}}
-    with Server(Settings(data=url, port=0)) as server:
+    with Server(Settings(store=url, port=0)) as server:
         one = Caller(server)
         made(one, "value")
         postgres.drop_connections()
-        with Server(Settings(data=url, port=0)) as other:
+        with Server(Settings(store=url, port=0)) as other:
             two = Caller(other, str(server.token))
             assert two("POST", "/models/value/predict", body).status == 200
             begin = time.monotonic()
@@ -199,7 +199,7 @@ def test_a_killed_server_is_followed_within_seconds(url: str) -> None:
         with bl.Client(where, token) as client:
             model = client.create("value", "LinearModel", **LINEAR)
             model.predict({"x": 1.0}, key="a")
-            with Server(Settings(data=url, port=0)) as other:
+            with Server(Settings(store=url, port=0)) as other:
                 ask = Caller(other, token)
                 body = {"features": {"x": 1.0}, "key": "b"}
                 said = ask("POST", "/models/value/predict", body, Idempotency_Key="k")

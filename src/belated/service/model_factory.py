@@ -16,10 +16,7 @@ from belated.models.knobs import Knobs
 from belated.models.learner.learner import Learner
 from belated.models.linear.model import LinearModel
 from belated.ranges import from_dict as range_from
-from belated.service.durations import check_whole, read_deadline, read_span
-from belated.service.durations import unit_of as told_unit
-from belated.service.limits import Limits
-from belated.service.refusals import Refused
+from belated.service.requests import Refused, convert, validation_error
 from belated.service.schemas import (
     PREDICTIONS,
     SECONDS,
@@ -27,10 +24,13 @@ from belated.service.schemas import (
     Actions,
     Plain,
     Span,
-    convert,
+    check_whole,
     read_actions,
-    validation_error,
+    read_deadline,
+    read_span,
 )
+from belated.service.schemas import unit_of as told_unit
+from belated.service.settings import Limits
 from belated.spec import JSON_VERSION, Spec, from_json
 from belated.store.arguments import clocked
 

@@ -16,31 +16,26 @@ from time import time
 from typing import Any, NamedTuple
 
 from belated.errors import BadKey, BelatedError, UnknownModel
-from belated.service.handlers import chooser
-from belated.service.hub import SUM, Hub
-from belated.service.idempotency import Keyed, once
-from belated.service.items import apply
+from belated.service.forwarding import DEFAULT_MODEL
+from belated.service.handlers import SUM, of_kind
+from belated.service.hub import Hub
+from belated.service.idempotency import Keyed
+from belated.service.items import apply, once
 from belated.service.model_state import ModelState
-from belated.service.refusals import OtherRequest, Refused
-from belated.service.requests import Answer, Request
-from belated.service.schemas import (
-    FEATURES,
-    TEXT,
-    Features,
-    Nothing,
-    Rank,
-    Ranked,
-    Ranking,
-    Reward,
+from belated.service.requests import (
+    Answer,
+    OtherRequest,
+    Refused,
+    Request,
     convert,
     decode,
     encode,
     validation_error,
 )
+from belated.service.schemas import Features, Nothing, Rank, Ranked, Ranking, Reward
+from belated.service.settings import FEATURES, TEXT
 from belated.store import Pending
 
-MODEL = "rank"
-"""The model of paths that name none."""
 _DEEPEST = 8
 
 
@@ -109,7 +104,7 @@ def _taken(event: str, why: str) -> Refused:
     return Refused(409, "event_taken", f"the event {event!r} {why}: use another eventId")
 
 
-def _arguments(given: Rank, event: str, state: ModelState) -> tuple[dict[str, Any], list[str]]:
+def _arguments(given: Any, event: str, state: ModelState) -> tuple[dict[str, Any], list[str]]:
     """Return the arguments of ``choose``, and the actions that are excluded."""
     menu: dict[str, Any] = {}
     for each in given.actions:
@@ -173,16 +168,16 @@ async def _told(
 
 async def _ranking(hub: Hub, request: Request) -> ModelState:
     """Return the model of a request, or refuse."""
-    name = request.path.get("name", MODEL)
+    name = request.path.get("name", DEFAULT_MODEL)
     try:
-        return await chooser(hub, name, "rank")
+        return await of_kind(hub, name, "rank", "Chooser")
     except UnknownModel:
-        if name != MODEL:
+        if name != DEFAULT_MODEL:
             raise
         raise Refused(
             404,
             "unknown_model",
-            f"there is no model {MODEL!r}: POST /models makes one, of kind Chooser",
+            f"there is no model {DEFAULT_MODEL!r}: POST /models makes one, of kind Chooser",
         ) from None
 
 
