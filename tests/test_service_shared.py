@@ -18,6 +18,7 @@ import subprocess
 import sys
 
 import belated as bl
+from belated import cli
 from belated.errors import StoreInUse
 from belated.service import Server, Settings
 from postgres_server import Server as Postgres
@@ -71,6 +72,28 @@ def test_what_one_does_not_have_is_sent_on(both: tuple[Caller, Caller]) -> None:
     assert listed == {"value": False}
     assert two("GET", "/ready").body["status"] == "ready"
     assert "value" not in two.server.hub.damaged
+
+
+def test_a_released_model_is_written_by_the_server_that_is_asked_next(
+    both: tuple[Caller, Caller], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = both
+    body = {"features": {"x": 1.0}}
+    for place, ask in enumerate(both):  # the second is asked to, and sends that on to the first
+        assert one("POST", "/models/value/predict", {**body, "key": f"a{place}"}).status == 200
+        assert ask("POST", "/models/value/release").status == 204
+        assert "value" not in one.server.hub.models
+        taker = (two, one)[place]
+        assert taker("GET", "/models/value/report").body["rounds"] == place + 1
+        assert "value" in taker.server.hub.models
+    monkeypatch.setenv("BELATED_TOKEN", str(one.token))
+    assert cli.main(["release", "value", "--url", two.server.url]) == 0
+    assert "value is released" in capsys.readouterr().out
+    assert cli.main(["release", "nothing", "--url", two.server.url]) == 1
+    monkeypatch.delenv("BELATED_TOKEN")
+    assert cli.main(["release", "value"]) == 1
+    assert "BELATED_TOKEN" in capsys.readouterr().err
+    assert two("POST", "/models/value/observe", {"key": "a0", "value": 1.0}).status == 200
 
 
 def test_a_key_is_known_wherever_it_was_used(both: tuple[Caller, Caller]) -> None:

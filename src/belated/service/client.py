@@ -26,34 +26,17 @@ from datetime import datetime, timedelta
 from functools import partial, update_wrapper
 from itertools import groupby
 from types import MethodType
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Concatenate,
-    Generic,
-    Literal,
-    ParamSpec,
-    Protocol,
-    Self,
-    TypeAlias,
-    TypeVar,
-    overload,
-)
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 from urllib.parse import quote
 from uuid import uuid4
 
 from belated.errors import ServiceError, SpecError
-from belated.service.transport import (
-    RETRIED,
-    RETRY_FOR,
-    RemoteAlreadyObserved,
-    Response,
-    Sender,
-    encode,
-    pause,
-)
+from belated.service import transport
+from belated.service.transport import RETRY_FOR, Response, Sender
 
 if TYPE_CHECKING:
+    from typing import Literal, Protocol, TypeAlias
+
     from belated.core.decisions import Choice, Option
     from belated.core.intervals import Interval, Range
     from belated.core.knobs import Expected, Proposal
@@ -245,7 +228,9 @@ class ServerMethods(Generic[M]):
 
     def model(self, name: str) -> M:
         """Return a model; whether it is there shows when it is used."""
-        raise NotImplementedError
+        found: Any = RemoteModel if isinstance(self, Client) else AsyncRemoteModel
+        model: M = found(self, name)
+        return model
 
     @Method
     def request(
@@ -333,7 +318,7 @@ class ModelMethods(Generic[M, Prediction, Peek]):
         """
         body: Plain = {"features": row, "context": context, "key": key}
         body |= {"at": at, "deadline": deadline}
-        found: Prediction = _prediction(self._change("predict", body))
+        found: Prediction = _result(self._change("predict", body))
         return found
 
     @Method
@@ -351,7 +336,8 @@ class ModelMethods(Generic[M, Prediction, Peek]):
         """Return a ticket, an action, and the probability with which it was chosen."""
         body: Plain = {"context": context, "actions": actions, "key": key, "at": at}
         body |= {"deadline": deadline, "baseline": baseline, "shown": None if shown else False}
-        return _choice(self._change("choose", body))
+        found: Choice = _result(self._change("choose", body))
+        return found
 
     @Method
     def many(self, method: str, items: Iterable[Mapping[str, Any]]) -> list[Plain]:
@@ -447,7 +433,7 @@ class ModelMethods(Generic[M, Prediction, Peek]):
     ) -> Peek:
         """Return what would be predicted, chosen or played, without a ticket."""
         body = {"features": row, "context": context, "actions": actions}
-        found: Peek = _peek(self._call("POST", "peek", body))
+        found: Peek = _result(self._call("POST", "peek", body))
         return found
 
     @Method
@@ -474,7 +460,8 @@ class ModelMethods(Generic[M, Prediction, Peek]):
     @Method
     def choice(self, ticket: int | str) -> Choice:
         """Return what was chosen under a ticket or key, as long as that is known."""
-        return _choice(self._call("POST", "choice", name_of(ticket)))
+        found: Choice = _result(self._call("POST", "choice", name_of(ticket)))
+        return found
 
     @Method
     def export(self) -> bytes:
@@ -496,7 +483,7 @@ class ModelMethods(Generic[M, Prediction, Peek]):
         found = self._change(method, {**name_of(ticket), **members})
         if found["outcome"] == "duplicate":
             about = found["error"]
-            raise RemoteAlreadyObserved(about["message"], status=200, code=about["code"])
+            raise transport.RemoteAlreadyObserved(about["message"], status=200, code=about["code"])
         return bool(found["outcome"] == "applied")
 
 
@@ -519,41 +506,29 @@ def _read(response: Response) -> Any:
     return json.loads(response.body or "null") or response.headers.get("belated-outcome")
 
 
-def _prediction(found: Plain) -> Any:
+def _result(found: Plain) -> Any:
+    """Return what models in process return; infinite ends of intervals are null in JSON."""
     import numpy as np
 
-    from belated.core import intervals, knobs, learner, linear
+    from belated.core import decisions, intervals, knobs, learner, linear
 
+    if "options" in found:
+        return [decisions.Option(**each) for each in found["options"]]
+    low, high = found.get("low"), found.get("high")
+    ends = -math.inf if low is None else low, math.inf if high is None else high
+    if "ticket" not in found:
+        plain = found["setting"] if "setting" in found else found["value"]
+        return intervals.Range(found["value"], *ends) if "low" in found else plain
     ticket = Ticket(found["ticket"])
+    if "action" in found:
+        return decisions.Choice(ticket, found["action"], found["probability"])
     if "setting" in found:
         return knobs.Proposal(ticket, found["setting"])
     if "play" in found:
         return learner.Decision(ticket, np.asarray(found["play"], dtype=float))
     if "low" in found:
-        return intervals.Interval(ticket, *_range(found))
+        return intervals.Interval(ticket, found["value"], *ends)
     return linear.Forecast(ticket, found["value"])
-
-
-def _peek(found: Plain) -> Any:
-    from belated.core import decisions, intervals
-
-    if "options" in found:
-        return [decisions.Option(**each) for each in found["options"]]
-    if "low" in found:
-        return intervals.Range(*_range(found))
-    return found["setting"] if "setting" in found else found["value"]
-
-
-def _choice(found: Plain) -> Choice:
-    from belated.core.decisions import Choice
-
-    return Choice(Ticket(found["ticket"]), found["action"], found["probability"])
-
-
-def _range(found: Plain) -> tuple[float, float, float]:
-    """Return an interval; its ends are null in JSON where they are infinite."""
-    low, high = found["low"], found["high"]
-    return found["value"], -math.inf if low is None else low, math.inf if high is None else high
 
 
 # --- Clients ------------------------------------------------------------------------------------
@@ -578,10 +553,6 @@ class Client(ServerMethods["RemoteModel[Any, Any]"], Sync):
     def close(self) -> None:
         """Close the idle connections; the next request opens a new one."""
         self._sender.connections.close()
-
-    def model(self, name: str) -> RemoteModel[Any, Any]:
-        """Return a model; whether it is there shows when it is used."""
-        return RemoteModel(self, name)
 
 
 class RemoteModel(ModelMethods["RemoteModel[Any, Any]", Prediction, Peek], Sync):
@@ -623,10 +594,6 @@ class AsyncClient(ServerMethods["AsyncRemoteModel[Any, Any]"], Async):
         self._sender.closed.set()
         await asyncio.to_thread(self._threads.shutdown, cancel_futures=True)
         self._sender.connections.close()
-
-    def model(self, name: str) -> AsyncRemoteModel[Any, Any]:
-        """Return a model; whether it is there shows when it is used."""
-        return AsyncRemoteModel(self, name)
 
 
 class AsyncRemoteModel(ModelMethods["AsyncRemoteModel[Any, Any]", Prediction, Peek], Async):
@@ -675,7 +642,7 @@ class OutboxMethods:
         """Let a method that gives an answer be called in a while, with these arguments."""
         item = given(**name_of(ticket), value=answer, at=at, weight=weight)
         try:
-            item = json.loads(encode(item, allow_nan=False))  # later changes have no effect
+            encoded = transport.encode(item, allow_nan=False)
         except (TypeError, ValueError, RecursionError) as error:
             raise SpecError(f"Outbox: a value must be plain data that JSON has: {error}") from error
         with self._changed:
@@ -683,7 +650,7 @@ class OutboxMethods:
             self._check()
             if self._is_over:
                 raise ServiceError("the outbox is closed", code="closed")
-            self._waiting.append((method, item))
+            self._waiting.append((method, json.loads(encoded)))  # which no later change reaches
             self._changed.notify_all()
 
     @Method
@@ -730,11 +697,11 @@ class OutboxMethods:
                 found = self._model._call("POST", method, {"items": items}, key=key)["items"]
                 break
             except ServiceError as error:
-                if error.status not in RETRIED:
+                if error.status not in transport.RETRIED:
                     found = [{"outcome": "invalid", "error": {"code": error.code}}] * len(items)
                     break
             attempt += 1
-            time.sleep(pause(attempt))
+            time.sleep(transport.pause(attempt))
         self.outcomes.update(each["outcome"] for each in found)
         self.errors.update(each["error"]["code"] for each in found if "error" in each)
 

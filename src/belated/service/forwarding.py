@@ -104,6 +104,8 @@ class Forwarding:
                 raise
             if asked not in (None, name):  # a rebuild into a model of another server
                 raise
+            if not error.address:  # it was released, and is left to other servers for a moment
+                raise Unreachable("", is_sent=False) from error
             try:
                 return await self._send(request, error.address, until)
             except Unreachable:  # it may have died, and then the model can be taken over

@@ -30,6 +30,7 @@ _KEY, _TOKEN = "service:key", "service:token"
 _EVERY = 30  # seconds between two notes of the curves
 _TIDY = 60  # seconds between two removals of old responses
 _BELIEVED = 1.0  # seconds for which the owner of a model is remembered
+_RELEASED = 2.0  # seconds for which a model that was released is left to other servers
 _DOUBTED = 0.2  # the same, if the owner did not answer
 
 
@@ -306,7 +307,10 @@ class Hub:
             await self.work(remove)
 
     async def release(self, name: str) -> None:
-        """Let another server of the same database write a model: the next that is asked for it."""
+        """Let another server of the same database write a model: the next that is asked for it.
+
+        This one leaves it to the others for a moment, as its own clients would ask for it again.
+        """
 
         def release() -> None:
             with self._lock(name):
@@ -314,6 +318,7 @@ class Hub:
                 if state is not None and state.sample():
                     self.keep(state)
                 self.store.release(name)
+                self._elsewhere[name] = "", monotonic() + _RELEASED  # no address is known yet
 
         await self.model(name)  # or ``StoreInUse``: the request is forwarded to the owner
         async with self.alone(name):

@@ -218,7 +218,8 @@ def _operation(route: Route, schemas: dict[str, Any]) -> dict[str, Any]:
     if route.scope is not None:
         found["x-scope"] = route.scope
     if route.takes is not None:
-        found["requestBody"] = {"required": True} | _content(route.takes, schemas)
+        is_needed = route.takes is not _to.Tick
+        found["requestBody"] = {"required": is_needed} | _content(route.takes, schemas)
     return found
 
 
