@@ -33,6 +33,7 @@ from belated.service.requests import Refused
 from belated.service.routes import ROUTES, description
 from belated.service.schemas import members, verbs
 from belated.service.settings import ACTIONS, BATCH, FEATURES, TEXT
+from belated.store import Store
 from service_calls import LINEAR, Caller, fill, serving
 
 KNOBS = {
@@ -564,6 +565,41 @@ def test_the_header_that_was_let_in_last_lets_in_nobody_else(tmp_path: Path) -> 
                 shown[wrong] = (401, 429)  # which is said after ten of them
             for header, expected in shown.items():
                 assert ask("GET", "/models", Authorization=header).status in expected
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "values"),
+    [
+        ("POST", "", {"name": "a", "kind": "x"}, "LinearModel, Intervals, Chooser, Knobs, Learner"),
+        ("POST", "/layout/rebuild", {"kind": "x"}, "LinearModel, Intervals"),
+        ("PUT", "/layout/mode", {"mode": "x"}, "learn, apprentice"),
+        ("PUT", "/layout/rewards", {"rewards": "x"}, "earliest, sum"),
+    ],
+)
+def test_the_refusal_of_a_word_lists_those_that_there_are(
+    tmp_path: Path, method: str, path: str, body: Any, values: str
+) -> None:
+    with serving(tmp_path) as ask:
+        refusal = ask(method, f"/models{path}", body)
+        assert refusal.status == 422
+        assert f"there are: {values}" in refusal.body["error"]["message"]
+
+
+@pytest.mark.skipif(not hasattr(Store, "erase"), reason="stores cannot erase keys")
+def test_a_key_is_erased_with_the_responses_that_have_it(tmp_path: Path) -> None:
+    with serving(tmp_path) as ask:
+        item = {"features": {"x": 1.0}, "key": "someone"}
+        first = ask("POST", "/models/value/predict", item, Idempotency_Key="k")
+        ask("POST", "/models/value/observe", {"key": "someone", "value": 1.0})
+        erased = ask("POST", "/models/value/erase", {"key": "someone", "rebuild": True})
+        assert (erased.status, erased.body) == (200, {"tickets": 1, "events": 2})
+        again = ask("POST", "/models/value/predict", item, Idempotency_Key="k")
+        assert (again.status, first.status) == (422, 200)  # its first response is not known
+        told = ask("POST", "/models/value/observe", {"key": "someone", "value": 1.0})
+        assert told.body["error"]["code"] == "unknown_ticket"
+        erased = ask("POST", "/models/value/erase", {"key": "someone"})
+        assert erased.body == {"tickets": 0, "events": 0}
+    assert b"someone" not in (tmp_path / "test.db").read_bytes()
 
 
 @pytest.mark.parametrize("deadline", [b"nan", b"-inf", b"0", b"soon", b""])

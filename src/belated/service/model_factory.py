@@ -94,7 +94,7 @@ def _deadline_of_knobs(value: Any, name: str, limits: Limits) -> str | float:
 def _wait(value: Any, name: str, limits: Limits) -> Any:
     is_span = isinstance(value, str) and value not in ("adaptive", "skip")
     if is_span or (isinstance(value, dict) and value.keys() == {"seconds"}):
-        return read_span(convert(value, Span, name), name)
+        return read_span(convert(value, Span, name), f"{name}, unless it is adaptive or skip,")
     return value
 
 
