@@ -651,4 +651,4 @@ def test_a_prediction_stays_in_few_files(tmp_path: Path) -> None:
         hub = Hub(store, Limits())
         asyncio.run(count(App(hub), str(hub.own_token())))
         hub.close()
-    assert len({path for path in seen if not path.startswith("core/")}) <= 18, sorted(seen)
+    assert len({path for path in seen if not path.startswith("core/")}) <= 14, sorted(seen)

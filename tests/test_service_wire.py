@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 
 pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 
-import belated
 from belated.service import Limits
 from conftest import examples
 from service_calls import Answer, Caller, Wire, serving, slowly, wired
@@ -27,8 +26,6 @@ PREDICT = "/models/value/predict"
 ITEM = {"features": {"a": 1.0}}
 GARBAGE = b"\x16\x03\x01 no request\r\n\r\n"
 UPGRADE = {"Connection": "Upgrade, HTTP2-Settings", "Upgrade": "h2c", "HTTP2_Settings": "AAMAAABk"}
-SERVICE = {f"service/{name}.py" for name in ("app", "hub", "items", "model_state", "requests")}
-"""The files of the service that a prediction uses."""
 GET = b"GET /x HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
@@ -299,35 +296,3 @@ def test_the_server_never_waits_for_a_model_that_another_thread_uses(tmp_path: P
         assert sorted(each.status for each in told) == [200] * 7 + [201]
         assert ask("GET", "/models/value").body["rounds"] == 4
         assert ask("GET", "/models/layout").body["rounds"] == 2
-
-
-# --- How much code a request takes ----------------------------------------------------------------
-
-
-def test_a_prediction_touches_few_files(tmp_path: Path) -> None:
-    """Files of the service, the models and the store, from a request to its response."""
-    root, touched, is_on = Path(belated.__file__).parent, set(), threading.Event()
-
-    def note(frame: Any, event: str, _: Any) -> None:
-        path = Path(frame.f_code.co_filename)
-        if is_on.is_set() and event == "call" and root in path.parents:
-            touched.add(str(path.relative_to(root)))
-
-    threading.setprofile(note)  # of the threads that begin now: those of the server and the store
-    try:
-        with serving(tmp_path) as ask:
-            hub = ask.server.hub
-            hub._stopping.set()  # curves are sampled beside requests
-            while hub._keeper is None:
-                time.sleep(0.01)
-            hub._keeper.join()
-            ask.server.app.is_stopping = lambda: False
-            for key in "ab":
-                assert ask("POST", "/models/value/predict", {**ITEM, "key": key}).status == 200
-                is_on.set()
-            is_on.clear()
-    finally:
-        threading.setprofile(None)
-    files = {path for path in touched if not path.startswith("core/")}  # which is compiled
-    assert {path for path in files if path.startswith("service/")} == SERVICE
-    assert len(files) <= 16, sorted(files)
