@@ -96,6 +96,22 @@ def test_a_released_model_is_written_by_the_server_that_is_asked_next(
     assert two("POST", "/models/value/observe", {"key": "a0", "value": 1.0}).status == 200
 
 
+def test_a_model_that_is_released_under_load_loses_nothing(both: tuple[Caller, Caller]) -> None:
+    def load(place: int) -> list[int]:
+        item = {"features": {"x": 1.0}}
+        return [
+            both[(place + turn) % 2]("POST", "/models/value/predict", item).status
+            for turn in range(15)
+        ]
+
+    with ThreadPoolExecutor(4) as pool:
+        found = [pool.submit(load, place) for place in range(4)]
+        released = [each("POST", "/models/value/release").status for each in both]
+        assert {status for each in found for status in each.result()} == {200}
+    assert released == [204, 204]
+    assert both[0]("GET", "/models/value/report").body["rounds"] == 60
+
+
 def test_a_key_is_known_wherever_it_was_used(both: tuple[Caller, Caller]) -> None:
     one, two = both
     body = {"features": {"x": 1.0}}

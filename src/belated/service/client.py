@@ -20,7 +20,7 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial, update_wrapper
@@ -143,7 +143,7 @@ class Async:
     """What runs its methods in threads; ``async with`` closes clients and outboxes."""
 
     close: Any
-    _threads: Executor
+    _threads: Any  # an executor
 
     async def __aenter__(self) -> Self:
         return self
@@ -185,9 +185,9 @@ def _simple(name: str, about: str, function: Callable[[Any], T]) -> Method[[], T
     return Method(function)
 
 
-def _reading(name: str, about: str, what: str | None = None) -> Method[[], Plain]:
+def _reading(name: str, about: str) -> Method[[], Plain]:
     """Return a method that returns what a route says, as plain data."""
-    path = name if what is None else what
+    path = "" if name == "about" else name
     return _simple(name, about, lambda model: dict(model._call("GET", path, timeout=_LONG)))
 
 
@@ -228,8 +228,8 @@ class ServerMethods(Generic[M]):
 
     def model(self, name: str) -> M:
         """Return a model; whether it is there shows when it is used."""
-        found: Any = RemoteModel if isinstance(self, Client) else AsyncRemoteModel
-        model: M = found(self, name)
+        kind: Any = RemoteModel if isinstance(self, Client) else AsyncRemoteModel
+        model: M = kind(self, name)
         return model
 
     @Method
@@ -288,8 +288,9 @@ class ServerMethods(Generic[M]):
 class ModelMethods(Generic[M, Prediction, Peek]):
     """What clients ask of a model; arguments and results are those of the models in process."""
 
-    client: Any
-    name: str
+    def __init__(self, client: Any, name: str) -> None:
+        self.client, self.name = client, name
+        self._threads: Any = getattr(client, "_threads", None)
 
     def __repr__(self) -> str:
         """Return what this is and where it is."""
@@ -417,7 +418,7 @@ class ModelMethods(Generic[M, Prediction, Peek]):
         "Let another server of the same database write the model: the next that is asked for it.",
         lambda model: model._call("POST", "release"),
     )
-    about = _reading("about", "Return what the model is.", what="")
+    about = _reading("about", "Return what the model is.")
     report = _reading("report", "Return counts, delays, and how well it does.")
     timeline = _reading("timeline", "Return the newest tickets, and how old answers were.")
     live = _reading("live", "Return what the dashboard shows.")
@@ -558,9 +559,6 @@ class Client(ServerMethods["RemoteModel[Any, Any]"], Sync):
 class RemoteModel(ModelMethods["RemoteModel[Any, Any]", Prediction, Peek], Sync):
     """A model of a server, with the results of its ``predict`` and ``peek``."""
 
-    def __init__(self, client: Client, name: str) -> None:
-        self.client, self.name = client, name
-
     def outbox(self, *, most: int = 10_000, every: float = 0.1) -> Outbox:
         """Return what sends answers in the background, many at a time."""
         return Outbox(self, most, every)
@@ -598,9 +596,6 @@ class AsyncClient(ServerMethods["AsyncRemoteModel[Any, Any]"], Async):
 
 class AsyncRemoteModel(ModelMethods["AsyncRemoteModel[Any, Any]", Prediction, Peek], Async):
     """A model of a server, for code that awaits responses."""
-
-    def __init__(self, client: AsyncClient, name: str) -> None:
-        self.client, self.name, self._threads = client, name, client._threads
 
     def outbox(self, *, most: int = 10_000, every: float = 0.1) -> AsyncOutbox:
         """Return what sends answers in the background, many at a time."""

@@ -390,12 +390,14 @@ class Hub:
         What ``is_long``, or has to wait for the model, runs in another thread: the event loop never
         waits, and goes on to answer requests to other models.
         """
-        if not is_long and state.name not in self.resting and state.stored.try_lock(events):
+        name, is_here = state.name, self.models.get(state.name) is state
+        if is_here and not is_long and name not in self.resting and state.stored.try_lock(events):
             try:
                 return work()
             finally:
                 state.stored.unlock()
-        async with self.alone(state.name):
+        async with self.alone(name):
+            self._check_here(name)  # it may have been released meanwhile
             return await self.work(work)
 
     async def committed(self, state: ModelState, pending: Pending) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from inspect import signature
 from typing import Any, NamedTuple
 
@@ -230,32 +230,21 @@ def _shown(kind: str, model: Any) -> dict[str, float | None] | None:
 def described(kind: str, model: Any) -> dict[str, Any]:
     """Return the settings of a model, as ``made`` takes them, less the seed.
 
-    Who knows the seed can tell what will be chosen or played.
+    The seed would tell what will be chosen or played.
     """
     if kind == "Learner":
         return {"spec": json.loads(model.spec.to_json())["spec"], "strict": model.strict}
-    if kind == "Knobs":
-        about = model.settings.to_dict()
-        about.pop("seed")
-        about.pop("needs_times", None)
-        about.pop("counts_predictions", None)
-        return {**about, "deadline": _shown(kind, model)}
+    settings = clocked(model).settings
+    about = settings.to_dict() if kind == "Knobs" else dict(_fields(settings))
     if kind == "Intervals":
-        return {**_of_linear(model.model), "coverage": model.coverage}
+        about["coverage"] = model.coverage
     if kind == "Chooser":
-        about = model._settings.to_dict()
+        about |= model._settings.to_dict()
         about["explore"] = json.loads(about["explore"])["spec"]
-        about.pop("seed")
-        whole = {**_of_linear(model.model), **about}
-        return {name: value for name, value in whole.items() if name in _CHOOSER}
-    return _of_linear(model)
+    about["deadline"] = _shown(kind, model)
+    allowed = KINDS[kind].allowed - {"seed"}
+    return {name: value for name, value in about.items() if name in allowed}
 
 
-def _of_linear(model: LinearModel) -> dict[str, Any]:
-    settings = model.settings
-    about = {
-        field.name: getattr(settings, field.name)
-        for field in dataclasses.fields(settings)
-        if field.name not in ("needs_times", "counts_predictions", "columns")
-    }
-    return {**about, "deadline": _shown("LinearModel", model)}
+def _fields(settings: Any) -> Iterator[tuple[str, Any]]:
+    return ((each.name, getattr(settings, each.name)) for each in dataclasses.fields(settings))

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import secrets
 from time import time
-from typing import Any, NamedTuple
+from typing import Any
 
 from belated.errors import BadKey, BelatedError, UnknownModel
 from belated.service.forwarding import DEFAULT_MODEL
@@ -68,13 +68,9 @@ async def _ranked(
 
     def told(chosen: Any) -> Answer:
         is_apprentice = state.model.mode == "apprentice"
-        ranking = [
-            Ranked(
-                each.action,
-                float(each.action == chosen.action) if is_apprentice else each.probability,
-            )
-            for each in options
-        ]
+        played = {chosen.action: 1.0}  # by an apprentice, which plays the baseline
+        shares = ((o.action, o.probability) for o in options)
+        ranking = [Ranked(n, played.get(n, 0.0) if is_apprentice else p) for n, p in shares]
         ranking.sort(key=lambda each: -each.probability)
         ranking += [Ranked(name, 0.0) for name in excluded]
         return Answer(201, encode(Ranking(ranking, named["key"], chosen.action)))
@@ -110,7 +106,7 @@ def _arguments(given: Any, event: str, state: ModelState) -> tuple[dict[str, Any
     for each in given.actions:
         if each.id in menu:
             raise validation_error(f"actions: the action {each.id!r} is there twice")
-        menu[each.id] = _features(each.features or [], f"action {each.id!r}")
+        menu[each.id] = _read(each.features, f"action {each.id!r}")
     excluded = set(given.excludedActions or ())
     out = [name for name in menu if name in excluded]
     for name in out:
@@ -118,7 +114,7 @@ def _arguments(given: Any, event: str, state: ModelState) -> tuple[dict[str, Any
     if not menu:
         raise validation_error("excludedActions: all actions are excluded")
     named = {
-        "context": _features(given.contextFeatures or [], "contextFeatures"),
+        "context": _read(given.contextFeatures, "contextFeatures"),
         "actions": menu,
         "key": event,
         "shown": not given.deferActivation,
@@ -184,8 +180,8 @@ async def _ranking(hub: Hub, request: Request) -> ModelState:
 # --- Features ---------------------------------------------------------------------------------
 
 
-def _features(given: Any, what: str) -> Any:
-    return convert(flattened(given, what), Features, what)
+def _read(given: Any, what: str) -> Any:
+    return convert(flattened(given or [], what), Features, what)
 
 
 def flattened(given: Any, what: str) -> dict[str, Any]:
@@ -196,36 +192,28 @@ def flattened(given: Any, what: str) -> dict[str, Any]:
     >>> flattened([{"device": {"os": "ios"}}, {"tags": ["new", "red"], "hours": [7, 8]}], "doc")
     {'device.os': 'ios', 'tags=new': 1.0, 'tags=red': 1.0, 'hours.0': 7, 'hours.1': 8}
     """
-    flat = _Flat({}, what)
+    found: dict[str, Any] = {}
+
+    def add(name: str, value: Any, depth: int) -> None:
+        if depth > _DEEPEST:
+            raise validation_error(f"{what} is nested more than {_DEEPEST} deep")
+        if len(name) > TEXT:
+            raise validation_error(f"{what}: names have at most {TEXT} characters")
+        if isinstance(value, dict):
+            for inner, each in value.items():
+                add(f"{name}.{inner}" if name else inner, each, depth + 1)
+        elif isinstance(value, list):
+            for place, each in enumerate(value):
+                is_text = isinstance(each, str)
+                part, inside = (f"={each}", 1.0) if is_text else (f".{place}", each)
+                add(name + part, inside, depth + 1)
+        else:
+            found[name] = value
+            if len(found) > FEATURES:
+                raise Refused(422, "too_many_features", f"{what}: at most {FEATURES} features")
+
     for part in given if isinstance(given, list) else [given]:
         if not isinstance(part, dict):
             raise validation_error(f"{what} must be a list of objects")
-        flat.add("", part, 0)
-    return flat.found
-
-
-class _Flat(NamedTuple):
-    """Features so far, and what they are."""
-
-    found: dict[str, Any]
-    what: str
-
-    def add(self, name: str, value: Any, depth: int) -> None:
-        """Add a value under a name, or the parts of it."""
-        if depth > _DEEPEST:
-            raise validation_error(f"{self.what} is nested more than {_DEEPEST} deep")
-        if len(name) > TEXT:
-            raise validation_error(f"{self.what}: names have at most {TEXT} characters")
-        if isinstance(value, dict):
-            for inner, each in value.items():
-                self.add(f"{name}.{inner}" if name else inner, each, depth + 1)
-        elif isinstance(value, list):
-            for place, each in enumerate(value):
-                if isinstance(each, str):
-                    self.add(f"{name}={each}", 1.0, depth + 1)
-                else:
-                    self.add(f"{name}.{place}", each, depth + 1)
-        else:
-            self.found[name] = value
-            if len(self.found) > FEATURES:
-                raise Refused(422, "too_many_features", f"{self.what}: at most {FEATURES} features")
+        add("", part, 0)
+    return found
