@@ -28,6 +28,7 @@ from belated.evaluations import evaluate
 from belated.models.chooser import Chooser
 from belated.models.linear.model import LinearModel
 from belated.service import schemas
+from belated.service.forwarding import Handler
 from belated.service.hub import Hub
 from belated.service.idempotency import Keyed
 from belated.service.items import already_answered, check_clock, no_such_verb, once, result_of
@@ -39,6 +40,7 @@ from belated.store import Pending, Store
 PARQUET = "application/vnd.apache.parquet"
 EARLIEST, SUM = "earliest", "sum"
 _LINEAR = ("LinearModel", "Intervals")
+Read = Callable[[ModelState, Any, Any], Any]
 
 
 async def of_kind(hub: Hub, name: str, verb: str, *kinds: str) -> ModelState:
@@ -303,90 +305,78 @@ def _evaluated(hub: Hub, state: ModelState) -> dict[str, Any]:
     return found.to_dict()
 
 
-async def peek(hub: Hub, request: Request) -> Answer:
+def _reader(verb: str, type_: Any, kinds: tuple[str, ...], read: Read) -> Handler:
+    """Return a handler that decodes a body and reads a model in a thread."""
+
+    async def handle(hub: Hub, request: Request) -> Answer:
+        state = await of_kind(hub, request.path["name"], verb, *kinds)
+        given = decode(await request.body(), type_)
+        return Answer(200, encode(await hub.work(read, state, state.stored, given)))
+
+    handle.__doc__ = read.__doc__
+    return handle
+
+
+def _peek(state: ModelState, stored: Any, given: Any) -> Any:
     """Return what would be predicted or chosen, without a ticket."""
-    kinds = (*_LINEAR, "Chooser", "Knobs")
-    state = await of_kind(hub, request.path["name"], "peek", *kinds)
-    given, stored = decode(await request.body(), schemas.Peek), _stored(state)
     if given.actions is not None and state.kind != "Chooser":
         raise validation_error("actions are for a Chooser")
     if state.kind in _LINEAR:
         if given.features is None or given.context is not None:
             raise validation_error("features: give the features of a row, and no context")
-        found = await hub.work(stored.peek, given.features)
-        told = schemas.Peeked(*(found if state.kind == "Intervals" else (found,)))
-        return Answer(200, encode(told))
+        found = stored.peek(given.features)
+        return schemas.Peeked(*(found if state.kind == "Intervals" else (found,)))
     if given.features is not None and given.context is not None:
         raise validation_error("give a context, or features in its place")
     context = given.context or given.features or {}
     if isinstance(context, list):
         raise validation_error("context: expected an object of numbers and texts")
     if state.kind == "Knobs":
-        found = await hub.work(stored.peek, context)
-        return Answer(200, encode(schemas.Peeked(setting=found)))
+        return schemas.Peeked(setting=stored.peek(context))
     actions = read_actions(given.actions)
     state.check_products("choose", {"context": context, "actions": actions})
-    options = await hub.work(stored.peek, context, actions)
-    return Answer(200, encode(schemas.Peeked(options=[each._asdict() for each in options])))
+    return schemas.Peeked(options=[each._asdict() for each in stored.peek(context, actions)])
 
 
-async def explain(hub: Hub, request: Request) -> Answer:
+def _explain(state: ModelState, stored: Any, given: Any) -> Any:
     """Return what a prediction of a linear model is made of."""
-
-    def read(model: LinearModel, given: Any) -> Any:
-        found = model.explain(given.features)
-        return {name: getattr(found, name) for name in schemas.Explained.__struct_fields__}
-
-    return await _read_linear(hub, request, "explain", schemas.Explain, read)
+    found = stored.read(lambda model: _linear(model).explain(given.features))
+    return {name: getattr(found, name) for name in schemas.Explained.__struct_fields__}
 
 
-async def weights(hub: Hub, request: Request) -> Answer:
+def _weights(state: ModelState, stored: Any, given: Any) -> Any:
     """Return the weights of features of a linear model, in the order of their names."""
-
-    def read(model: LinearModel, given: Any) -> Any:
-        names = [tuple(each) if isinstance(each, list) else each for each in given.names]
-        found = model.weights(names)
-        return schemas.Weighed([found[name] for name in names])
-
-    return await _read_linear(hub, request, "weights", schemas.Weights, read)
+    names = [tuple(each) if isinstance(each, list) else each for each in given.names]
+    found = stored.read(lambda model: _linear(model).weights(names))
+    return schemas.Weighed([found[name] for name in names])
 
 
-async def _read_linear(
-    hub: Hub, request: Request, verb: str, type_: Any, read: Callable[[LinearModel, Any], Any]
-) -> Answer:
-    state = await of_kind(hub, request.path["name"], verb, *_LINEAR)
-    given = decode(await request.body(), type_)
-
-    def work(model: Any) -> Any:
-        return read(model if isinstance(model, LinearModel) else model.model, given)
-
-    return Answer(200, encode(await hub.work(state.stored.read, work)))
+def _linear(model: Any) -> LinearModel:
+    found: LinearModel = model if isinstance(model, LinearModel) else model.model
+    return found
 
 
-async def expect(hub: Hub, request: Request) -> Answer:
+def _expect(state: ModelState, stored: Any, given: Any) -> Any:
     """Return what a setting of knobs is thought to cost."""
-    state = await of_kind(hub, request.path["name"], "expect", "Knobs")
-    given = decode(await request.body(), schemas.Expect)
-    found = await hub.work(_stored(state).expect, given.setting, given.context or {})
-    return Answer(200, encode(schemas.Expected(*found)))
+    return schemas.Expected(*stored.expect(given.setting, given.context or {}))
 
 
-async def choice(hub: Hub, request: Request) -> Answer:
+def _choice(state: ModelState, stored: Any, given: Any) -> Any:
     """Return the choice of a ticket or key of which something can still be heard."""
-    state = await of_kind(hub, request.path["name"], "choice", "Chooser")
-    given = decode(await request.body(), schemas.WhichChoice)
     ticket = state.ticket(given.ticket, given.key)
     try:
-        found = await hub.work(_stored(state).choice, ticket)
+        return result_of(state, stored.choice(ticket)).outcome
     except UnknownTicket:
         if ticket in state.closed_keys:
             raise already_answered() from None
         raise
-    return Answer(200, encode(result_of(state, found).outcome))
 
 
-def _stored(state: ModelState) -> Any:
-    return state.stored
+peek = _reader("peek", schemas.Peek, (*_LINEAR, "Chooser", "Knobs"), _peek)
+explain = _reader("explain", schemas.Explain, _LINEAR, _explain)
+weights = _reader("weights", schemas.Weights, _LINEAR, _weights)
+expect = _reader("expect", schemas.Expect, ("Knobs",), _expect)
+choice = _reader("choice", schemas.WhichChoice, ("Chooser",), _choice)
 
 
 # --- The server -------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable
 from functools import cache, lru_cache, partial
 from typing import Any, NamedTuple
 from urllib.parse import unquote_to_bytes
@@ -13,12 +12,10 @@ import msgspec
 from belated._version import __version__
 from belated.models.methods import METHODS
 from belated.service import handlers, items, personalizer, schemas
+from belated.service.forwarding import Handler
 from belated.service.handlers import PARQUET
-from belated.service.hub import Hub
-from belated.service.requests import JSON, Answer, Request
+from belated.service.requests import JSON
 from belated.service.schemas import Error, Plain, Text
-
-Handler = Callable[[Hub, Request], Awaitable[Answer]]
 
 
 class Route(NamedTuple):
