@@ -177,8 +177,7 @@ class Batch:
     def read(self, items: list[Any], may_date: bool) -> None:
         """Read items; those that are refused get their result at once."""
         state, verb, is_asking = self._state, self._verb, self._verb in ASKING
-        type_, most = item(state.kind, verb), self._hub.limits.open
-        room = most - state.open if is_asking else 0
+        type_, room = item(state.kind, verb), state.room(len(items)) if is_asking else 0
         for place, each in enumerate(items):
             self.results.append(None)
             try:
@@ -188,8 +187,8 @@ class Batch:
                     raise Refused(
                         409,
                         "too_many_open",
-                        f"{most} tickets are open; answer or cancel some, or give the model a "
-                        "deadline",
+                        f"{self._hub.limits.open} tickets are open; answer or cancel some, or give "
+                        "the model a deadline",
                     )
             except (BelatedError, Refused) as error:
                 self.results[place] = refused(error)

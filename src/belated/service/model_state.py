@@ -148,6 +148,7 @@ class ModelState:
         self.closed_keys = ClosedKeys(lambda: (stored.in_memory._keys or {}).items())
         self.committed: deque[tuple[Any, Any, float]] = deque(maxlen=_TAIL)
         """Committed events that are not yet watched, with their answers and times."""
+        self._most_open = limits.open  # a bound on open tickets, which was not counted yet
         self._turn = threading.Lock()
         self._asked: events.Event | None = None  # of a chooser, the newest
 
@@ -160,6 +161,18 @@ class ModelState:
     def open(self) -> int:
         """Tickets that wait, without waiting for a commit."""
         return int(self.model.open)
+
+    def room(self, wanted: int) -> int:
+        """Return how many more tickets may be opened, of so many that are wanted.
+
+        Open tickets are counted only where those that may be open leave too little room.
+        """
+        most = self._limits.open
+        if self._most_open + wanted > most:
+            self._most_open = self.open
+        room = most - self._most_open
+        self._most_open += wanted
+        return room
 
     @property
     def rounds(self) -> int:

@@ -62,7 +62,7 @@ async def rank(hub: Hub, request: Request) -> Answer:
 async def _ranked(
     hub: Hub, state: ModelState, named: dict[str, Any], excluded: list[str], keyed: Keyed | None
 ) -> Answer:
-    if state.open >= hub.limits.open:
+    if state.room(1) < 1:
         raise Refused(409, "too_many_open", f"{hub.limits.open} events wait for their reward")
     options: list[Any] = []
 
