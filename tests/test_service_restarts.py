@@ -24,8 +24,6 @@ from belated.errors import ServiceError, SpecError, StoreError
 from belated.service import Limits, Server, Settings
 from belated.service.hub import Hub
 from belated.service.model_state import ModelState
-from belated.service.requests import Refused
-from belated.service.schemas import read_span
 from service_calls import CHOOSER, LINEAR, Answer, Caller, serving
 
 
@@ -202,7 +200,7 @@ def test_a_process_of_its_own_looks_only_through_what_comes(tmp_path: Path) -> N
     assert gc.get_freeze_count() == 0
 
 
-# --- ``belated serve --demo`` has a store of its own; durations are read in one way. --------------
+# --- ``belated serve --demo`` has a store of its own ----------------------------------------------
 
 
 @pytest.mark.parametrize("option", ["--store", "--tokens"])
@@ -213,12 +211,6 @@ def test_a_demonstration_leaves_the_stores_of_others_alone(tmp_path: Path, optio
     assert done.returncode != 0
     assert "--demo has a store of its own" in done.stderr
     assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize("given", ["", "P", "30", "P1Y", "1 parsec", "-3d", "1e99d", True, None])
-def test_what_is_no_duration_is_refused(given: Any) -> None:
-    with pytest.raises(Refused, match="deadline must be"):
-        read_span(given, "deadline")
 
 
 def test_what_fails_at_the_end_is_told_when_all_is_let_go(

@@ -97,7 +97,7 @@ def test_a_deadline_has_one_shape_for_all_kinds(kind: str) -> None:
         {"predictions": -1},
         {"predictions": -1.5},
         {"rounds": 1},
-        [],
+        *([], True, "", "P", "30", "P1Y", "1 parsec", "-3d", "1e99d"),
     ],
 )
 @pytest.mark.parametrize("kind", TIMED)
