@@ -9,8 +9,8 @@ import resource
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from time import monotonic, sleep
 from typing import Any, Self
 
@@ -112,28 +112,17 @@ class Server:
         from now on, since a collection of all models blocks every response.
         """
         self.hub.on_loaded = leave_out
+        is_main = threading.current_thread() is threading.main_thread()  # which alone gets signals
+        # uvicorn raises the signals that it got once more when it has ended. What SIGTERM does by
+        # itself would end the process there, with the store still open.
+        before = signal.signal(signal.SIGTERM, self._on_term) if is_main else None
         gc.freeze()
         try:
-            with self._terminated():
-                self._serve()
+            self._serve()
         finally:
             gc.unfreeze()
-
-    @contextmanager
-    def _terminated(self) -> Iterator[None]:
-        """Have SIGTERM stop the server, and do no more than that.
-
-        uvicorn raises the signals that it got once more when it has ended. What SIGTERM does by
-        itself would end the process there, with the store still open.
-        """
-        if threading.current_thread() is not threading.main_thread():  # who alone gets signals
-            yield
-            return
-        before = signal.signal(signal.SIGTERM, self._on_term)
-        try:
-            yield
-        finally:
-            signal.signal(signal.SIGTERM, before)
+            if is_main:
+                signal.signal(signal.SIGTERM, before)
 
     def _on_term(self, *_: object) -> None:
         self._server.should_exit = True
@@ -158,7 +147,7 @@ class Server:
     def _work(self) -> None:
         try:
             self._serve()
-        except BaseException as error:  # told by whoever waits for the server
+        except BaseException as error:  # ``stop`` and ``__enter__`` raise it
             self._failure = error
 
     def __exit__(self, *_: object) -> None:
@@ -177,21 +166,15 @@ class Server:
 
 def _listening(host: str, port: int) -> socket.socket:
     """Return a socket that is bound, so that its port is known before anything is served."""
-    kind = socket.AF_INET6 if ":" in host else socket.AF_INET
-    found = socket.socket(kind, socket.SOCK_STREAM)
-    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        found.bind((host, port))
-        found.listen(1024)
-    except (OSError, OverflowError) as error:
-        found.close()
-        why = error.strerror if isinstance(error, OSError) else "a port is from 0 to 65535"
-        raise SpecError(f"serve: {host}:{port}: {why}") from error
-    return found
+        return socket.create_server((host, port), family=family, backlog=1024)
+    except OSError as error:
+        raise SpecError(f"serve: {host}:{port}: {error.strerror}") from error
 
 
 def _make(store: StrPath) -> None:
-    """Make the file of a store that is not there, which nobody else may read: it has the key."""
+    """Make the file of a store that is not there, for its owner alone: it has the key."""
     if "://" in str(store):
         return
     with suppress(OSError):  # it is there; or the store says what is wrong

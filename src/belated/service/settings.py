@@ -88,6 +88,8 @@ class Settings:
 
     def __post_init__(self) -> None:
         """Refuse what no server could use."""
+        if not 0 <= self.port <= 65535:
+            raise SpecError(f"serve: --port: a port is from 0 to 65535, got {self.port}")
         if self.advertise is not None and address_of(self.advertise, "serve: --advertise").path:
             raise SpecError(
                 "serve: --advertise: an address is http://HOST:PORT, no path, got "
