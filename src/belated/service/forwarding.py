@@ -36,6 +36,7 @@ DEFAULT_MODEL = "rank"
 """The model of paths that name none, which are those of Personalizer."""
 _PATIENCE = 30.0  # seconds to look for the owner of a model and wait for its reply
 _TAKEOVER = 10.0  # seconds of them as long as the request was not sent to any server
+_UNNAMED = 3.0  # seconds for a new owner to write its address; a process in Python has none
 _PAUSE = 0.2  # seconds between two tries to find the owner of a model
 _PASSED = (b"authorization", b"ocp-apim-subscription-key", b"content-type", b"idempotency-key")
 _BACK = frozenset(
@@ -83,7 +84,10 @@ class Forwarding:
             except BelatedError as error:
                 if is_sent and refusal_of(error).status == 503:
                     raise _unknown() from error
-                raise
+                is_unnamed = isinstance(error, StoreInUse) and error.address is None
+                is_forwarded = request.raw(SENT_ON) is not None
+                if not is_unnamed or is_forwarded or monotonic() > begin + _UNNAMED:
+                    raise
             else:
                 if is_sent and answer.status == 503:
                     raise _unknown()
