@@ -96,6 +96,17 @@ def test_a_released_model_is_written_by_the_server_that_is_asked_next(
     assert two("POST", "/models/value/observe", {"key": "a0", "value": 1.0}).status == 200
 
 
+def test_what_is_known_of_a_released_model_is_not_used(both: tuple[Caller, Caller]) -> None:
+    hub = both[0].server.hub
+    state = hub.models["value"]
+    assert both[0]("POST", "/models/value/release").status == 204
+    with pytest.raises(StoreInUse, match="was released"):
+        state.room(1)
+    hub.models["value"] = state  # as a request has it that began before
+    item = {"features": {"x": 1.0}}
+    assert both[0]("POST", "/models/value/predict", item).status == 200
+
+
 def test_a_model_that_is_released_under_load_loses_nothing(both: tuple[Caller, Caller]) -> None:
     def load(place: int) -> list[int]:
         item = {"features": {"x": 1.0}}

@@ -13,7 +13,7 @@ from hashlib import blake2b
 from time import time
 from typing import Any, NamedTuple
 
-from belated.errors import SpecError, UnknownTicket
+from belated.errors import SpecError, StoreInUse, UnknownTicket
 from belated.keys import Key
 from belated.service.model_factory import described, unit_of
 from belated.service.requests import Refused
@@ -155,7 +155,10 @@ class ModelState:
     @property
     def model(self) -> Any:
         """The model itself, for numbers that may be a moment old."""
-        return self.stored.in_memory
+        found = self.stored.in_memory
+        if found is None:  # another server may write it by now, at an address to be looked up
+            raise StoreInUse(f"the model {self.name!r} was released", "", self.name)
+        return found
 
     @property
     def open(self) -> int:
