@@ -65,7 +65,7 @@ def serve(which: str, parser: Any) -> None:
     if which == "ours":
         with tempfile.TemporaryDirectory() as folder:
             limits = Limits(open=10**8)
-            told = Settings(data=Path(folder) / "b.db", port=0, parser=parser, limits=limits)
+            told = Settings(store=Path(folder) / "b.db", port=0, parser=parser, limits=limits)
             server = Server(told)
             print(server.port, server.token, flush=True)
             server.run()

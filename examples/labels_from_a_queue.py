@@ -34,7 +34,7 @@ def main() -> None:
     """Predict how many days orders take, and let their labels come as queues bring them."""
     rng = random.Random(11)
     with tempfile.TemporaryDirectory() as folder:
-        settings = Settings(data=Path(folder) / "orders.db", port=0)
+        settings = Settings(store=Path(folder) / "orders.db", port=0)
         with Server(settings) as server, bl.Client(server.url, str(server.token)) as client:
             model = client.create("days", "LinearModel", loss="absolute", bits=12)
             labels: queue.Queue[tuple[str, float] | None] = queue.Queue()

@@ -24,7 +24,7 @@ def main() -> None:
     """Play visits, twenty at a time, and print what was earned early and late."""
     rng = random.Random(3)
     with tempfile.TemporaryDirectory() as folder:
-        settings = Settings(data=Path(folder) / "shop.db", port=0)
+        settings = Settings(store=Path(folder) / "shop.db", port=0)
         with Server(settings) as server, bl.Client(server.url, str(server.token)) as client:
             page = client.create(
                 "page", "Chooser", actions=list(LAYOUTS), silence=0, deadline="P1D", bits=12

@@ -34,7 +34,7 @@ def main(minutes: int) -> None:
     """Play minutes whose costs are known some minutes later, and print what was found."""
     rng = random.Random(3)
     with tempfile.TemporaryDirectory() as folder:
-        settings = Settings(data=Path(folder) / "cache.db", port=0)
+        settings = Settings(store=Path(folder) / "cache.db", port=0)
         with Server(settings) as server, bl.Client(server.url, str(server.token)) as client:
             cache = client.create(
                 "cache",

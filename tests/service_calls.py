@@ -58,7 +58,7 @@ class Caller:
 @contextmanager
 def serving(folder: Path, limits: Limits | None = None, **settings: Any) -> Iterator[Caller]:
     """Run a server on a free port of this machine, with two models in it."""
-    told = Settings(data=folder / "test.db", port=0, limits=limits or Limits(), **settings)
+    told = Settings(store=folder / "test.db", port=0, limits=limits or Limits(), **settings)
     with Server(told) as server:
         caller = Caller(server)
         if settings.get("tokens") is None and server.token is not None:

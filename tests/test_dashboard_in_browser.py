@@ -68,7 +68,8 @@ def test_a_model_is_shown_live(browser: Browser, ask: Caller, width: int, scheme
     tab = opened(browser, ask, width, scheme, said)
     tab.get_by_role("button", name="value").click()
     expect(tab.get_by_role("heading", level=2)).to_have_text("value LinearModel")
-    tile = tab.locator("#tiles div", has_text="answered")
+    answered = tab.get_by_text("answered", exact=True)
+    tile = tab.locator("#tiles div", has=answered)
     report = ask("GET", "/models/value/report").body
     heard = report["observed"]
     expect(tile.locator("dd")).to_contain_text(str(heard))
@@ -101,8 +102,8 @@ def test_a_baseline_and_what_would_be_chosen_are_beside(browser: Browser, ask: C
     settings = {"actions": ["calm", "bold"], "baseline": "calm", "silence": 0, "bits": 8}
     ask("POST", "/models", {"name": "beside", "kind": "Chooser", "settings": settings})
     for turn in range(12):
-        ask("POST", "/models/beside/choose", {"context": {"hour": 7.0}, "key": turn})
-        ask("POST", "/models/beside/observe", {"key": turn, "value": float(turn % 2)})
+        ask("POST", "/models/beside/choose", {"context": {"hour": 7.0}, "key": f"{turn}"})
+        ask("POST", "/models/beside/observe", {"key": f"{turn}", "value": float(turn % 2)})
     ask.server.hub.models["beside"].watch.points.clear()
     said: list[str] = []
     tab = opened(browser, ask, 390, "light", said)
@@ -113,6 +114,8 @@ def test_a_baseline_and_what_would_be_chosen_are_beside(browser: Browser, ask: C
     row = tab.locator("#actions tbody tr", has_text=first["action"])
     expect(row).to_contain_text(f"{100 * first['probability']:.1f} %")
     expect(tab.locator("#next")).to_contain_text("in the context that came last")
+    table = "document.querySelector('#choices')"
+    assert tab.evaluate(f"{table}.scrollWidth - {table}.clientWidth") <= 0  # no column is cut off
     ask("PUT", "/models/beside/mode", {"mode": "apprentice"})
     expect(tab.locator("#next")).to_contain_text("as an apprentice", timeout=8000)
     assert tab.evaluate("document.documentElement.scrollWidth") <= 390
@@ -120,16 +123,31 @@ def test_a_baseline_and_what_would_be_chosen_are_beside(browser: Browser, ask: C
     tab.context.close()
 
 
+def test_what_was_lately_stays_when_nothing_comes(browser: Browser, ask: Caller) -> None:
+    ask("POST", "/models", {"name": "quiet", "kind": "Chooser", "settings": {"actions": ["a"]}})
+    for turn in range(40):
+        ask("POST", "/models/quiet/choose", {"key": f"{turn}"})
+        ask("POST", "/models/quiet/observe", {"key": f"{turn}", "value": float(turn == 39)})
+    watch = ask.server.hub.models["quiet"].watch
+    # The mean was 0 for a while; then it is one of 40, and nothing more comes.
+    moved = [[float(at), at, at, 0, 0.0, at, None] for at in range(1, 40)]
+    watch.points[:] = [*moved, *([float(at), 40, 40, 0, 0.025, 40, None] for at in range(40, 200))]
+    tab = opened(browser, ask, 1280, "light", [])
+    tab.get_by_role("button", name="quiet").click()
+    expect(tab.locator("#measure figcaption")).to_contain_text("lately 0.5000")  # of the last two
+    tab.context.close()
+
+
 def test_intervals_without_ends_are_drawn_and_counted(browser: Browser, ask: Caller) -> None:
     ask("POST", "/models", {"name": "ranges", "kind": "Intervals", "settings": {"bits": 8}})
-    asked = [{"features": {"x": 1.0}, "key": key} for key in range(6)]
+    asked = [{"features": {"x": 1.0}, "key": f"{key}"} for key in range(6)]
     ask("POST", "/models/ranges/predict", {"items": asked})
     said: list[str] = []
     tab = opened(browser, ask, 1280, "dark", said)
     tab.get_by_role("button", name="ranges").click()
     expect(tab.locator("#tiles div", has_text="half-width")).to_contain_text("none yet")
     expect(tab.locator("#measure figcaption")).to_contain_text("asked for 0.9")
-    told = [{"key": key, "value": float(key)} for key in range(4)]
+    told = [{"key": f"{key}", "value": float(key)} for key in range(4)]
     ask("POST", "/models/ranges/observe", {"items": told})
     tile = tab.locator("#tiles div", has_text="without ends")
     expect(tile).to_contain_text("4", timeout=8000)

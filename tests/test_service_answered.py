@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 
 import belated as bl
-from belated.service.closed_keys import ClosedKeys
+from belated.service.model_state import ClosedKeys
 from service_calls import CHOOSER, LINEAR, Caller, serving
 from test_service_faults import failing
 

@@ -26,10 +26,9 @@ from belated.core.decisions import Choice, Option
 from belated.core.intervals import Interval
 from belated.core.linear import Forecast
 from belated.errors import AlreadyObserved, ServiceError, SpecError, UnknownTicket
-from belated.service import Ticket, sender
+from belated.service import Ticket, transport
 from belated.service.client import Outbox
-from belated.service.sender import Sender
-from belated.service.transport import Response
+from belated.service.transport import Response, Sender
 from service_calls import Caller, serving
 
 
@@ -252,7 +251,7 @@ def test_pauses_grow_and_end_with_the_time_for_retries(monkeypatch: pytest.Monke
         return pauses
 
     asked = Sender("http://x", "t", 10.0, 30.0, "test")
-    monkeypatch.setattr(sender, "monotonic", lambda: now)
+    monkeypatch.setattr(transport, "monotonic", lambda: now)
     monkeypatch.setattr(asked.closed, "wait", wait)
     assert sum(waits(0)) == pytest.approx(30.0)
     assert len(pauses) > 15

@@ -15,7 +15,7 @@ pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 
 import belated as bl
 from belated.errors import BelatedError
-from belated.service.refusals import refusal_of
+from belated.service.requests import refusal_of
 from service_calls import LINEAR, Answer, Caller, serving
 
 

@@ -19,7 +19,7 @@ pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 
 import belated as bl
 from belated.errors import ServiceError, SpecError
-from belated.service import Limits, Server, Settings, read_handlers
+from belated.service import Limits, Server, Settings, handlers
 from belated.store import Store, StoredChooser, StoredModel
 from service_calls import Caller, serving, wired
 
@@ -59,7 +59,7 @@ def test_wrong_tokens_are_counted_by_peer_whatever_it_claims_to_forward(tmp_path
 
 
 def test_a_trusted_proxy_says_whose_tokens_are_wrong(tmp_path: Path) -> None:
-    with serving(tmp_path, proxies=("192.0.2.1", "127.0.0.0/8")) as ask:
+    with serving(tmp_path, proxy=("192.0.2.1", "127.0.0.0/8")) as ask:
         assert set(statuses_of_guesses(ask, *ADDRESSES)) == {401}
         assert 429 in statuses_of_guesses(ask, *["198.51.100.99"] * 60)
         # A client may send the header itself; the proxy adds the address that it sees at the end.
@@ -72,7 +72,7 @@ def test_a_trusted_proxy_says_whose_tokens_are_wrong(tmp_path: Path) -> None:
 @pytest.mark.parametrize("proxy", ["*", "", "proxy.example", "10.0.0.0/40", "127.0.0.1:80"])
 def test_a_proxy_is_an_address_or_a_network(tmp_path: Path, proxy: str) -> None:
     with pytest.raises(SpecError, match="--proxy: give the address or network"):
-        Server(Settings(data=tmp_path / "x.db", port=0, proxies=(proxy,)))
+        Server(Settings(store=tmp_path / "x.db", port=0, proxy=(proxy,)))
     assert not list(tmp_path.iterdir())
 
 
@@ -214,12 +214,12 @@ def test_what_a_refused_client_sends_without_end_is_not_read_without_end(tmp_pat
 @contextmanager
 def started_later(folder: Path, seconds: float) -> Iterator[tuple[str, str]]:
     """Return the address and token of a server that refuses connections for so many seconds."""
-    with Server(Settings(data=folder / "x.db", port=0)) as first:
+    with Server(Settings(store=folder / "x.db", port=0)) as first:
         url, port, token = first.url, first.port, str(first.token)
     servers: list[Server] = []
 
     def start() -> None:
-        servers.append(Server(Settings(data=folder / "x.db", port=port)).__enter__())
+        servers.append(Server(Settings(store=folder / "x.db", port=port)).__enter__())
 
     timer = threading.Timer(seconds, start)
     timer.start()
@@ -315,7 +315,7 @@ RANKED = {
     "actions": [{"id": name} for name in LARGE["actions"]],
 }
 LONG: dict[str, tuple[str, str, Any, Any, str]] = {
-    "evaluate": ("GET", "layout/evaluate", None, read_handlers, "evaluate"),
+    "evaluate": ("GET", "layout/evaluate", None, handlers, "evaluate"),
     "rebuild": ("POST", "layout/rebuild", {"settings": {"bits": 9}}, Store, "rebuild"),
     "import": ("POST", "new/import", None, Store, "load"),
     "export": ("GET", "layout/export", None, Store, "export"),

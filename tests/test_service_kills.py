@@ -29,7 +29,7 @@ class Process:
     """``belated serve`` in a process of its own."""
 
     def __init__(self, folder: Path, port: int) -> None:
-        command = [sys.executable, "-m", "belated", "serve", "--data", str(folder / "kill.db")]
+        command = [sys.executable, "-m", "belated", "serve", "--store", str(folder / "kill.db")]
         self._process = subprocess.Popen(
             [*command, "--port", str(port)],
             stdout=subprocess.PIPE,

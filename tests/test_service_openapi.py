@@ -13,7 +13,7 @@ import pytest
 
 pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 
-from belated.service.openapi import description
+from belated.service.routes import description
 from service_calls import serving
 
 CONFIG = """

@@ -109,6 +109,7 @@ def test_every_route_is_asked_by_a_verb(monkeypatch: pytest.MonkeyPatch) -> None
         "create": ("x", "Knobs"),
         "load": ("x", b""),
         "delete": ("x",),
+        "erase": ("k",),
     }
     for asked in (client, client.model("x")):
         for name, _ in inspect.getmembers(type(asked), inspect.isfunction):

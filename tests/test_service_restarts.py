@@ -19,12 +19,11 @@ import pytest
 pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 
 import belated as bl
+from belated.cli import serve_demo as demo
 from belated.errors import ServiceError, SpecError, StoreError
-from belated.service import Limits, Server, Settings, demo
-from belated.service.durations import read_span
+from belated.service import Limits, Server, Settings
 from belated.service.hub import Hub
 from belated.service.model_state import ModelState
-from belated.service.refusals import Refused
 from service_calls import CHOOSER, LINEAR, Answer, Caller, serving
 
 
@@ -121,7 +120,7 @@ def test_notes_of_others_are_not_the_key_or_the_token(tmp_path: Path) -> None:
 
 def settings(folder: Path, port: int = 0) -> Settings:
     """Return settings on a store of this test."""
-    return Settings(data=folder / "test.db", port=port)
+    return Settings(store=folder / "test.db", port=port)
 
 
 def test_a_server_that_cannot_be_made_lets_go_of_its_socket_and_its_store(
@@ -187,7 +186,7 @@ def test_models_that_are_deleted_are_freed_without_a_look(tmp_path: Path) -> Non
 
 def test_a_process_of_its_own_looks_only_through_what_comes(tmp_path: Path) -> None:
     gc.unfreeze()
-    server = Server(Settings(data=tmp_path / "test.db", port=0))
+    server = Server(Settings(store=tmp_path / "test.db", port=0))
     thread = threading.Thread(target=server.run)
     thread.start()
     wait_until("it is up", server._is_up.is_set)
@@ -201,10 +200,10 @@ def test_a_process_of_its_own_looks_only_through_what_comes(tmp_path: Path) -> N
     assert gc.get_freeze_count() == 0
 
 
-# --- ``belated serve --demo`` has a store of its own; durations are read in one way. --------------
+# --- ``belated serve --demo`` has a store of its own ----------------------------------------------
 
 
-@pytest.mark.parametrize("option", ["--data", "--store", "--tokens"])
+@pytest.mark.parametrize("option", ["--store", "--tokens"])
 def test_a_demonstration_leaves_the_stores_of_others_alone(tmp_path: Path, option: str) -> None:
     file = tmp_path / "own.db"
     command = [sys.executable, "-m", "belated", "serve", "--demo", option, str(file)]
@@ -212,12 +211,6 @@ def test_a_demonstration_leaves_the_stores_of_others_alone(tmp_path: Path, optio
     assert done.returncode != 0
     assert "--demo has a store of its own" in done.stderr
     assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize("given", ["", "P", "30", "P1Y", "1 parsec", "-3d", "1e99d", True, None])
-def test_what_is_no_duration_is_refused(given: Any) -> None:
-    with pytest.raises(Refused, match="deadline must be"):
-        read_span(given, "deadline")
 
 
 def test_what_fails_at_the_end_is_told_when_all_is_let_go(

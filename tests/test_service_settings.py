@@ -97,7 +97,7 @@ def test_a_deadline_has_one_shape_for_all_kinds(kind: str) -> None:
         {"predictions": -1},
         {"predictions": -1.5},
         {"rounds": 1},
-        [],
+        *([], True, "", "P", "30", "P1Y", "1 parsec", "-3d", "1e99d"),
     ],
 )
 @pytest.mark.parametrize("kind", TIMED)
@@ -148,7 +148,7 @@ def test_limits_under_which_nothing_goes_are_refused(limits: dict[str, Any]) -> 
 @pytest.mark.parametrize("port", [-1, 65536])
 def test_a_port_that_is_none_is_refused_in_words(port: int, tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="a port is from 0 to 65535"):
-        Server(Settings(data=tmp_path / "test.db", port=port))
+        Server(Settings(store=tmp_path / "test.db", port=port))
 
 
 def test_the_head_of_an_answer_is_to_be_had_alone(ask: Caller) -> None:

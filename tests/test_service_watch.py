@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 
 import belated as bl
-from belated.service.demo import Flights, Shop
+from belated.cli.serve_demo import Flights, Shop
 from belated.service.hub import Hub
 from belated.service.watch import AGES, REMEMBERED, Watch, explain_stall
 from belated.store.events import OBSERVE
@@ -73,7 +73,7 @@ def test_one_sentence_says_why_nothing_changes(
 ) -> None:
     watch = Watch()
     heard(watch, [5.0] * 10)
-    found = explain_stall(watch, report, WAITING, watch.last_answered + quiet, 0)
+    found = explain_stall(watch, report, WAITING, (watch.last_answered or 0.0) + quiet, 0)
     assert found is None if said is None else said in str(found)
 
 

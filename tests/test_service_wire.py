@@ -207,7 +207,7 @@ import socket, sys, threading, time
 from belated.service import Server, Settings, run
 
 run._GRACE = 1
-server = Server(Settings(data=sys.argv[1], port=0))
+server = Server(Settings(store=sys.argv[1], port=0))
 
 
 def stop():

@@ -21,7 +21,7 @@ EVENTS = 5
 def test_a_server_without_its_file_is_not_ready_and_acknowledges_nothing(tmp_path: Path) -> None:
     pytest.importorskip("uvicorn", reason="uvicorn is not installed")
     path = tmp_path / "s.db"
-    with ServerProcess("--data", str(path)) as server:
+    with ServerProcess("--store", str(path)) as server:
         call = server.call
         body = {"name": "m", "kind": "LinearModel", "settings": {"loss": "squared", "bits": 6}}
         assert call("POST", "/models", body).status == 201

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from belated.service.client_methods import Method
+from belated.service.client import Method
 from docsite.docstrings import Link, markdown, summary
 from docsite.public import CHAPTERS, things
 

@@ -21,7 +21,7 @@ from belated.cli.completion import add_completion
 from belated.cli.erase import add_erase
 from belated.cli.logs import add_audit, add_demo, add_evaluate, add_replay
 from belated.cli.notices import notices
-from belated.cli.serve import add_serve
+from belated.cli.serve import add_release, add_serve
 from belated.errors import BelatedError
 from belated.research.study.command import add_study_command
 
@@ -57,7 +57,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(metavar="command", required=True)
     for add in (
         *(add_demo, add_audit, add_replay, add_evaluate, add_study_command),
-        *(add_serve, add_backup, add_erase, add_completion),
+        *(add_serve, add_release, add_backup, add_erase, add_completion),
     ):
         add(commands)
     return parser

@@ -24,4 +24,6 @@ def _backup(arguments: argparse.Namespace) -> None:
     from belated.store.sqlite import backup
 
     size = backup(arguments.data, arguments.to)
-    print(f"{arguments.to} has {size:,} bytes; belated serve --data {arguments.to} goes on from it")
+    print(
+        f"{arguments.to} has {size:,} bytes; belated serve --store {arguments.to} goes on from it"
+    )

@@ -1,4 +1,4 @@
-"""``belated serve``: its arguments."""
+"""``belated serve`` and ``belated release``: their arguments."""
 
 from __future__ import annotations
 
@@ -14,42 +14,33 @@ if TYPE_CHECKING:
     from belated.service import Server
 
 _DEMO = "demo.db"
-_FORMS = ("quiet", "text", "json")
 _HUGE_PAGES = "NUMPY_MADVISE_HUGEPAGE"  # a model of few features has few pages; of 2 MB each, 4 MB
+_OWN = ("store", "tokens")  # settings that --demo has of its own
 
 
 def add_serve(commands: Commands) -> None:
     """Add ``serve`` to the commands of ``belated``."""
+    from belated.service.settings import TABLE, flag_of, variable_of
+
     parser = commands.add_parser(
         "serve",
         help="models over HTTP: decisions now, answers whenever, nothing lost",
         description="Serve the models of a store over HTTP, with a dashboard. Without arguments it "
-        "uses belated.db in this folder, and listens on this machine alone.",
+        "uses belated.db in this folder, and listens on this machine alone. A flag goes before its "
+        "environment variable, that before the file of --config, and that before the default.",
     )
-    where = parser.add_mutually_exclusive_group()
-    where.add_argument("--data", metavar="FILE", help="the store (belated.db)")
-    where.add_argument("--store", metavar="URL", help="the store as a URL")
-    parser.add_argument("--host", default="127.0.0.1", help="where to listen (127.0.0.1)")
-    parser.add_argument("--port", type=int, default=8765, help="0: any that is free (8765)")
-    parser.add_argument(
-        "--advertise",
-        metavar="URL",
-        help="where other servers of the same database find this one (where it listens)",
-    )
-    parser.add_argument(
-        "--proxy",
-        metavar="ADDRESS",
-        action="append",
-        default=[],
-        help="address or network of a proxy whose X-Forwarded-For is trusted; repeatable",
-    )
-    parser.add_argument(
-        "--parser",
-        choices=("h11", "httptools"),
-        default="h11",
-        help="what parses requests (h11); httptools is faster, for servers behind a proxy",
-    )
-    parser.add_argument("--tokens", metavar="FILE", help="hashed tokens and what they may do")
+    parser.add_argument("--config", metavar="FILE", help="settings in TOML [BELATED_CONFIG]")
+    settings = parser.add_argument_group("settings")
+    for name, each in TABLE.items():
+        default = "" if each.default in (None, ()) else f" ({each.default})"
+        settings.add_argument(
+            flag_of(name),
+            choices=each.choices or None,
+            metavar=None if each.choices else "VALUE",
+            action="append" if each.default == () else "store",
+            help=f"{each.about}{default} [{variable_of(name)}]".replace("%", "%%"),
+        )
+    parser.add_argument("--check", action="store_true", help="print the settings, and exit")
     parser.add_argument(
         "--add-token",
         metavar="NAME:SCOPES",
@@ -58,55 +49,49 @@ def add_serve(commands: Commands) -> None:
     parser.add_argument(
         "--new-token", action="store_true", help="make a new token of the owner, and print it"
     )
-    parser.add_argument("--log", choices=_FORMS, default="quiet", help="what to write of requests")
-    parser.add_argument("--rate", type=float, default=0.0, help="requests a second of one token")
-    parser.add_argument("--models", type=int, default=1000, help="the most models (1000)")
-    parser.add_argument("--open", type=int, default=1_000_000, help="the most open tickets a model")
     parser.add_argument("--demo", action="store_true", help=f"play flights and a shop into {_DEMO}")
     parser.set_defaults(run=_serve)
 
 
 def _serve(arguments: argparse.Namespace) -> None:
-    if arguments.add_token is not None:
-        _add_token(arguments)
-        return
-    _check_demo(arguments)
     os.environ.setdefault(_HUGE_PAGES, "0")  # which NumPy looks at when it is loaded
-    from belated.service import Limits, Server, Settings
+    from belated.service import auth
+    from belated.service.settings import Configuration
+
+    flags, environment = vars(arguments), dict(os.environ)
+    if arguments.demo:
+        for name in _OWN:
+            if flags[name] is not None:
+                raise SpecError(
+                    f"serve: --demo has a store of its own, {_DEMO}; leave --{name} out"
+                )
+            environment.pop(f"BELATED_{name.upper()}", None)
+        flags["store"] = _DEMO
+    found = Configuration(flags, environment, new_token=arguments.new_token or arguments.demo)
+    if arguments.add_token is not None:
+        name, _, scopes = arguments.add_token.partition(":")
+        if found.settings.tokens is None or not scopes:
+            raise SpecError("serve: --add-token NAME:SCOPE,SCOPE goes with --tokens FILE")
+        print(auth.add(found.settings.tokens, name, scopes.split(",")))
+        return
+    if arguments.check:
+        if found.settings.tokens is not None:
+            auth.read(found.settings.tokens)
+        print(found)
+        return
+    from belated.service import Server
     from belated.service.run import allow_connections
 
     allow_connections()
-    limits = Limits(rate=arguments.rate, models=arguments.models, open=arguments.open)
-    data = arguments.store or arguments.data or (_DEMO if arguments.demo else "belated.db")
-    server = Server(
-        Settings(
-            data=data,
-            host=arguments.host,
-            port=arguments.port,
-            tokens=arguments.tokens,
-            advertise=arguments.advertise,
-            proxies=tuple(arguments.proxy),
-            parser=arguments.parser,
-            new_token=arguments.new_token or arguments.demo,
-            log=arguments.log,
-            limits=limits,
-        )
-    )
+    server = Server(found.settings)
     _tell(server)
     if arguments.demo:
-        from belated.service.demo import SPEED, play
+        from belated.cli.serve_demo import SPEED, play
 
         speed = f"every second plays {SPEED / 60:g} minutes of the flights"
         print(f"To be watched, {speed}; the shop is as fast as any.", flush=True)
         play(server)
     server.run()
-
-
-def _check_demo(arguments: argparse.Namespace) -> None:
-    """Refuse a demonstration on a store of one's own: it makes models, and a new token."""
-    for name in ("data", "store", "tokens"):
-        if arguments.demo and getattr(arguments, name) is not None:
-            raise SpecError(f"serve: --demo has a store of its own, {_DEMO}; leave --{name} out")
 
 
 def _tell(server: Server) -> None:
@@ -121,10 +106,26 @@ def _tell(server: Server) -> None:
     sys.stdout.flush()
 
 
-def _add_token(arguments: argparse.Namespace) -> None:
-    from belated.service.auth import add
+def add_release(commands: Commands) -> None:
+    """Add ``release`` to the commands of ``belated``."""
+    parser = commands.add_parser(
+        "release",
+        help="let another server of the same database write a model",
+        description="Ask a server to let go of a model: the next server that is asked for it "
+        "writes it from then on. BELATED_TOKEN has a token with the scope admin.",
+    )
+    parser.add_argument("model", metavar="MODEL", help="the name of the model")
+    url = "where the server is (default: %(default)s)"
+    parser.add_argument("--url", default="http://127.0.0.1:8765", help=url)
+    parser.set_defaults(run=_release)
 
-    name, _, scopes = arguments.add_token.partition(":")
-    if arguments.tokens is None or not scopes:
-        raise SpecError("serve: --add-token NAME:SCOPE,SCOPE goes with --tokens FILE")
-    print(add(arguments.tokens, name, scopes.split(",")))
+
+def _release(arguments: argparse.Namespace) -> None:
+    from belated.service import Client
+
+    token = os.environ.get("BELATED_TOKEN")
+    if not token:
+        raise SpecError("release: give a token with the scope admin as BELATED_TOKEN")
+    with Client(arguments.url, token) as client:
+        client.model(arguments.model).release()
+    print(f"{arguments.model} is released: the next server that is asked for it writes it")

@@ -18,18 +18,10 @@ if TYPE_CHECKING:
         Client,
         Outbox,
         RemoteModel,
+        Ticket,
     )
-    from belated.service.client_methods import Ticket
-    from belated.service.limits import Limits
-    from belated.service.run import Server, Settings
-
-_HOMES = {
-    **dict.fromkeys(("AsyncClient", "AsyncOutbox", "AsyncRemoteModel"), "client"),
-    **dict.fromkeys(("Client", "Outbox", "RemoteModel"), "client"),
-    "Ticket": "client_methods",
-    "Limits": "limits",
-    **dict.fromkeys(("Server", "Settings"), "run"),
-}
+    from belated.service.run import Server
+    from belated.service.settings import Limits, Settings
 
 __all__ = [
     "AsyncClient",
@@ -43,12 +35,14 @@ __all__ = [
     "Settings",
     "Ticket",
 ]
+_HOMES = {"Limits": "settings", "Server": "run", "Settings": "settings"}
 
 
 def __getattr__(name: str) -> Any:
     """Load what is asked for: a client needs nothing of what a server does."""
-    if name not in _HOMES:
+    if name not in __all__:
         raise AttributeError(f"module 'belated.service' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"belated.service.{_HOMES[name]}"), name)
+    home = _HOMES.get(name, "client")
+    value = getattr(importlib.import_module(f"belated.service.{home}"), name)
     globals()[name] = value
     return value

@@ -1,30 +1,46 @@
-"""The server as an ASGI application: routing, access, forwarding, and one shape for refusals."""
+"""The server as an ASGI application: routing, access, refusals and the access log."""
 
 from __future__ import annotations
 
 import asyncio
 import errno
+import hmac
 import ipaddress
+import json
+import logging
 import math
+import sys
 import traceback
+from bisect import bisect_left
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from datetime import UTC, datetime
 from time import monotonic, perf_counter
+from typing import Any, Self, TextIO
 
-from belated.errors import BelatedError, StoreError, StoreInUse
-from belated.service.access_log import AccessLog
-from belated.service.auth import Rates, Token
-from belated.service.forwarding import PATIENCE, SENT_ON, Forwarding, Unreachable, check_deadline
+from belated.errors import BelatedError, StoreError
+from belated.service import auth
+from belated.service.forwarding import Forwarding
 from belated.service.hub import Hub
-from belated.service.personalizer import MODEL
-from belated.service.refusals import Refused, code_of, refusal_of
-from belated.service.requests import AFTER, JSON, Answer, Reading, Receive, Request, Scope, Send
+from belated.service.metrics import LIMITS
+from belated.service.requests import (
+    AFTER,
+    JSON,
+    Answer,
+    Reading,
+    Receive,
+    Refused,
+    Request,
+    Scope,
+    Send,
+    encode,
+    refusal_of,
+)
 from belated.service.routes import Route, find
-from belated.service.schemas import encode
+from belated.service.settings import LogFormat
 
 _OLD = "/personalizer/"  # paths began so: /personalizer/v1.0/rank
-_SHOWN = (b"authorization", b"ocp-apim-subscription-key")  # headers that may have a token
-_PAUSE = 0.2  # seconds between two tries to find the owner of a model
-_TAKEOVER = 10.0  # seconds for all of them, as long as the request was not sent to anyone
+_SUBSCRIPTION = b"ocp-apim-subscription-key"  # a header that may have the token
 _LOOK = 0.1  # seconds between two looks at bodies that take too long
 _FAILURES = 10.0  # per second and address
 _SAFE = [
@@ -45,15 +61,74 @@ _SAFE_PAGE = [
 ]
 
 
+class AccessLog:
+    """Writes lines to a stream; ``quiet`` writes nothing but failures of the server itself.
+
+    Values are written as JSON has them, so that a line is always one line.
+    """
+
+    def __init__(self, form: LogFormat = "quiet", stream: TextIO | None = None) -> None:
+        self._form, self._stream = form, stream
+        self.is_quiet = form == "quiet"
+        """Whether requests are left out."""
+
+    def write(self, what: str, **about: Any) -> None:
+        """Write a line."""
+        moment = datetime.now(UTC).isoformat(timespec="milliseconds")
+        if self._form == "json":
+            line = json.dumps({"time": moment, "what": what, **about})
+        else:
+            said = " ".join(f"{name}={json.dumps(value)}" for name, value in about.items())
+            line = f"{moment} {what} {said}"
+        with suppress(OSError, ValueError):  # full, or closed: requests do not wait for a log
+            print(line, file=self._stream or sys.stderr, flush=True)
+
+
+class LogForwarder(logging.Handler):
+    """Forwards warnings of the server library and of the store to the access log alone."""
+
+    LOGGERS = ("uvicorn", "belated")
+
+    def __init__(self, access_log: AccessLog) -> None:
+        super().__init__(logging.WARNING)
+        self._access_log = access_log
+        self._before: dict[str, bool] = {}  # whether others wrote these lines too
+
+    def __enter__(self) -> Self:
+        """Listen."""
+        for name in self.LOGGERS:
+            logger = logging.getLogger(name)
+            logger.addHandler(self)
+            self._before[name], logger.propagate = logger.propagate, False
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Listen no more, and leave everything as it was."""
+        for name in self.LOGGERS:
+            logger = logging.getLogger(name)
+            logger.removeHandler(self)
+            logger.propagate = self._before[name]
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a line."""
+        about = {"level": record.levelname.lower(), "by": record.name}
+        if hasattr(record, "code"):  # of a refusal
+            about["code"] = record.code
+        if record.exc_info:
+            about["trace"] = logging.Formatter().formatException(record.exc_info)
+        self._access_log.write("logged", **about, message=record.getMessage())
+
+
 class App:
     """Answers requests."""
 
     def __init__(self, hub: Hub, access_log: AccessLog | None = None) -> None:
         self.hub = hub
         self.access_log = access_log or AccessLog()
-        self._rates = Rates(hub.limits.rate)
-        self._failures = Rates(_FAILURES)
-        self._forwarding = Forwarding(hub.store)
+        self._rates = auth.Rates(hub.limits.rate) if hub.limits.rate else None
+        self._failures = auth.Rates(_FAILURES)
+        self._last: tuple[bytes, auth.Token] | None = None  # the header that was let in last
+        self._forwarding = Forwarding(hub)
         self.at_once = 0
         """Requests that are being answered."""
         self._reading = Reading()
@@ -75,7 +150,7 @@ class App:
         giving_up = asyncio.create_task(self._give_up())
         await receive()
         giving_up.cancel()
-        await self._forwarding.close()
+        self._forwarding.close()
         await send({"type": "lifespan.shutdown.complete"})
 
     async def _give_up(self) -> None:
@@ -90,81 +165,71 @@ class App:
         request = Request(scope, receive, self.hub.limits, self._reading)
         self.at_once += 1
         route: Route | None = None
+        token: auth.Token | None = None
         try:
             route = self._route(request)
             if route.scope is not None:
-                request.token = self._let_in(route, request)
-            answer = await self._here_or_there(route, request)
+                token = request.token = self._let_in(route, request)
+            if self.hub.store.is_shared:
+                answer = await self._forwarding.answer(route.handler, request)
+            else:
+                answer = await route.handler(self.hub, request)
         except Exception as error:
-            answer = self._refusal(error, route)
+            refused = self._refused(error, route)
+            headers = refused.headers or (AFTER if refused.status == 503 else ())
+            answer = Answer(refused.status, encode(refused.to_dict()), headers=headers)
         finally:
             self.at_once -= 1
-        headers = [(name.encode(), value.encode("latin-1")) for name, value in answer.headers]
+        found = [(name.encode(), value.encode("latin-1")) for name, value in answer.headers]
         if answer.status != 204:
-            headers.append((b"content-type", answer.kind.encode()))
-            headers.append((b"content-length", b"%d" % len(answer.body)))
+            found.append((b"content-type", answer.kind.encode()))
+            found.append((b"content-length", b"%d" % len(answer.body)))
         if request.method != "GET":  # browsers neither keep nor show it: each header takes h11 4 us
-            headers += _SAFE[:1]
+            found += _SAFE[:1]
         else:
-            headers += _SAFE if answer.kind == JSON else _SAFE_PAGE
-        await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+            found += _SAFE if answer.kind == JSON else _SAFE_PAGE
+        await send({"type": "http.response.start", "status": answer.status, "headers": found})
         await send({"type": "http.response.body", "body": answer.body})
-        self._note(route, answer, perf_counter() - begin, request)
-
-    def _note(self, route: Route | None, answer: Answer, took: float, request: Request) -> None:
-        """Count a request, and write it to the access_log if it takes requests."""
-        where = "none" if route is None else route.path
-        self.hub.metrics.request(where, answer.status, took)
+        took, where = perf_counter() - begin, "none" if route is None else route.path
+        metrics = self.hub.metrics
+        metrics.requests[where, str(answer.status)] += 1
+        metrics.times[bisect_left(LIMITS, took)] += 1
+        metrics.seconds += took
         if not self.access_log.is_quiet:
-            code = {"code": code_of(answer.body)} if answer.status >= 400 else {}
             self.access_log.write(
                 "request",
-                method=request.scope["method"],
+                method=scope["method"],
                 route=where,
-                path=request.scope["path"][:200],
+                path=scope["path"][:200],
                 status=answer.status,
-                **code,
+                **({"code": answer.code} if answer.status >= 400 else {}),
                 ms=round(1000.0 * took, 2),
-                token=request.token and request.token.name,
+                token=token and token.name,
             )
 
-    # --- Refusals -------------------------------------------------------------------------------
-
-    def _refusal(self, error: Exception, route: Route | None) -> Answer:
-        """Return what a client is told of any error."""
-        refused = self._refused(error, route)
-        headers = refused.headers
-        if refused.status == 503 and not headers:
-            headers = AFTER
-        return Answer(refused.status, encode(refused.to_dict()), headers=headers)
-
     def _refused(self, error: Exception, route: Route | None) -> Refused:
+        """Return what a client is told of any error, without the path of the store."""
         if isinstance(error, Refused):
             return error
         if type(error) is StoreError and isinstance(error.__cause__, OSError):
             error = error.__cause__  # of a file beside the store, such as a log that is exported
         if isinstance(error, BelatedError):
-            return self._of_ours(error, route)
+            refused = refusal_of(error)
+            if refused.status == 500:
+                self.access_log.write("failed", route=route and route.path, message=str(error))
+            for path in self.hub.paths:
+                refused.message = refused.message.replace(path, "the store")
+            return refused
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
             return Refused(507, "disk_full", "there is no space left on a disk of the server")
         trace = "".join(traceback.format_exception(error))
         self.access_log.write("failed", route=route and route.path, trace=trace)
         return Refused(500, "failed", "the server failed; its log says how")
 
-    def _of_ours(self, error: BelatedError, route: Route | None) -> Refused:
-        """Return what a client is told of an error of ours, without the path of the store."""
-        refused = refusal_of(error)
-        if refused.status == 500:
-            self.access_log.write("failed", route=route and route.path, message=str(error))
-        for path in self.hub.paths:
-            refused.message = refused.message.replace(path, "the store")
-        return refused
-
-    # --- Where a request is processed -----------------------------------------------------------
-
     def _route(self, request: Request) -> Route:
         path = request.where
-        if request.has_two_lengths:
+        is_chunked = request.raw(b"transfer-encoding") is not None
+        if is_chunked and request.raw(b"content-length") is not None:  # request smuggling
             raise Refused(400, "bad_http", "a body has one length", (("connection", "close"),))
         if path.startswith(_OLD):
             path = "/" + path[len(_OLD) :].partition("/")[2]
@@ -180,73 +245,36 @@ class App:
             raise Refused(405, "bad_method", f"this has {methods}", (("allow", methods),))
         raise Refused(404, "no_such_route", "there is nothing here; see /openapi.json")
 
-    async def _here_or_there(self, route: Route, request: Request) -> Answer:
-        """Answer a request, or forward it to the server that writes its model.
-
-        Where that server is dead this one takes the model over, as soon as the database lets it.
-        """
-        if not self.hub.store.is_shared:
-            return await route.handler(self.hub, request)
-        check_deadline(self.hub.store, request.raw(SENT_ON))
-        begin, is_sent = monotonic(), False
-        until = begin + PATIENCE
-        while monotonic() < (until if is_sent else begin + _TAKEOVER):
-            try:
-                answer = await self._once_here_or_there(route, request, until)
-            except Unreachable as error:
-                is_sent = is_sent or error.is_sent
-            except BelatedError as error:
-                if is_sent and refusal_of(error).status == 503:
-                    raise _unknown() from error
-                raise
-            else:
-                if is_sent and answer.status == 503:
-                    raise _unknown()
-                return answer
-            await asyncio.sleep(_PAUSE)
-        if is_sent:
-            raise _unknown()
-        raise Refused(503, "owner_gone", "the server that writes the model does not answer", AFTER)
-
-    async def _once_here_or_there(self, route: Route, request: Request, until: float) -> Answer:
-        try:
-            return await route.handler(self.hub, request)
-        except StoreInUse as error:
-            asked = request.path.get("name")
-            name = error.model or asked or MODEL
-            self.hub.lose(name, error.address)
-            if error.address is None or request.header(SENT_ON) is not None:
-                raise
-            if asked not in (None, name):  # a rebuild into a model of another server
-                raise
-            try:
-                return await self._forwarding.send(request, error.address, until)
-            except Unreachable:  # it may have died, and then the model can be taken over
-                self.hub.look_again(name)
-                raise
-
     # --- Access ---------------------------------------------------------------------------------
 
-    def _let_in(self, route: Route, request: Request) -> Token:
+    def _let_in(self, route: Route, request: Request) -> auth.Token:
         """Return the token of a request, which may do what it asks for."""
         token = self._token(request)
         if token is None:
             raise self._no_token(route, request)
-        if not token.may(str(route.scope)):
+        if route.scope not in token.scopes:
             raise Refused(403, "forbidden", f"this needs the scope {route.scope}")
-        if not self._rates.take(token.name, monotonic()):
+        if self._rates is not None and not self._rates.take(token.name, monotonic()):
             raise Refused(429, "too_many_requests", "too many requests", AFTER)
         if self.at_once > self.hub.limits.at_once:
             raise Refused(429, "busy", "too many requests at once", AFTER)
         return token
 
-    def _token(self, request: Request) -> Token | None:
-        """Return the token that a request shows, if it is known."""
-        shown = request.raw(b"authorization")
-        if shown is not None and shown[:7].lower() == b"bearer ":
-            return self.hub.tokens.shown(shown)
-        secret = request.header(b"ocp-apim-subscription-key")
-        return self.hub.tokens.find(secret.strip()) if secret else None
+    def _token(self, request: Request) -> auth.Token | None:
+        """Return the token that a request shows, if it is known.
+
+        Most requests come from few clients, so that the header that was let in last is compared
+        first: all of it, in constant time.
+        """
+        shown, last = request.raw(b"authorization"), self._last
+        if shown is None or shown[:7].lower() != b"bearer ":
+            secret = request.header(_SUBSCRIPTION)
+            return auth.find(self.hub.tokens, secret.strip()) if secret else None
+        if last is not None and hmac.compare_digest(shown, last[0]):
+            return last[1]
+        token = auth.find(self.hub.tokens, shown[7:].decode("latin-1").strip())
+        self._last = last if token is None else (shown, token)
+        return token
 
     def _no_token(self, route: Route, request: Request) -> Refused:
         address = (request.scope.get("client") or ("?",))[0]
@@ -254,18 +282,9 @@ class App:
             return Refused(429, "too_many_failures", "too many wrong tokens", AFTER)
         is_old = route.tag == "personalizer"
         header = "Ocp-Apim-Subscription-Key: ..." if is_old else "Authorization: Bearer ..."
-        is_shown = any(request.raw(name) is not None for name in _SHOWN)
+        is_shown = any(request.raw(name) is not None for name in (b"authorization", _SUBSCRIPTION))
         said = "this token is not known" if is_shown else "give a token"
         return Refused(401, "no_token", f"{said}: {header}", (("www-authenticate", "Bearer"),))
-
-
-def _unknown() -> Refused:
-    return Refused(
-        504,
-        "outcome_unknown",
-        "the server that writes the model did not answer: the request may or may not have been "
-        "done; send it again with the same Idempotency-Key",
-    )
 
 
 def _network_of(address: str) -> str:

@@ -206,13 +206,15 @@ const meanOf = (point) => point[4];
 const baselineOf = (point) => point[6] ?? null;
 
 function recentOf(points) {
-  // The mean between two points of a mean so far.
-  const back = Math.max(1, Math.round(points.length / 20));
-  return (point, place) => {
-    const before = points[Math.max(0, place - back)];
-    const more = point[5] - before[5];
-    if (point[4] === null || more <= 0) return null;
-    return (point[4] * point[5] - (before[4] ?? 0) * before[5]) / more;
+  // The mean between two points of a mean so far, over a twentieth of the points at which it moved.
+  const moved = points.filter((point, place) => !place || point[5] !== points[place - 1][5]);
+  const back = Math.max(1, Math.round(moved.length / 20));
+  const places = new Map(moved.map((point, place) => [point, place]));
+  return (point) => {
+    const place = places.get(point);
+    if (!place || point[4] === null) return null;
+    const before = moved[Math.max(0, place - back)];
+    return (point[4] * point[5] - (before[4] ?? 0) * before[5]) / (point[5] - before[5]);
   };
 }
 

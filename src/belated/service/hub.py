@@ -8,29 +8,20 @@ import json
 import os
 import secrets
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
-from time import monotonic
+from time import monotonic, time
 from typing import Any, TypeVar
 
-from belated.errors import (
-    BelatedError,
-    SpecError,
-    StoreError,
-    StoreInUse,
-    StoreUnavailable,
-    UnknownModel,
-)
-from belated.models.chooser import Chooser
-from belated.service import model_factory
-from belated.service.auth import Signer, Tokens, checked, made
-from belated.service.idempotency import Responses
-from belated.service.limits import Limits
+from belated.errors import BelatedError, SpecError, StoreInUse, StoreUnavailable, UnknownModel
+from belated.service import auth, model_factory
+from belated.service.idempotency import Responses, read_note
 from belated.service.metrics import Metrics
-from belated.service.model_state import ModelState
-from belated.service.refusals import Refused
+from belated.service.model_state import ModelState, Signer
+from belated.service.requests import Refused
+from belated.service.settings import Limits
 from belated.store import Pending, Store, StoredModel
 
 T = TypeVar("T")
@@ -39,17 +30,16 @@ _KEY, _TOKEN = "service:key", "service:token"
 _EVERY = 30  # seconds between two notes of the curves
 _TIDY = 60  # seconds between two removals of old responses
 _BELIEVED = 1.0  # seconds for which the owner of a model is remembered
+_RELEASED = 2.0  # seconds for which a model that was released is left to other servers
 _DOUBTED = 0.2  # the same, if the owner did not answer
-EARLIEST, SUM = "earliest", "sum"
 
 
 class Hub:
     """Models behind a server."""
 
-    def __init__(self, store: Store, limits: Limits, tokens: Tokens | None = None) -> None:
-        self.store, self.limits = store, limits
-        self.tokens = tokens or Tokens(())
-        key = self._secret(_KEY)
+    def __init__(self, store: Store, limits: Limits, tokens: tuple[auth.Token, ...] = ()) -> None:
+        self.store, self.limits, self.tokens = store, limits, tokens
+        key = self._noted(_KEY) or store.keep_first(_KEY, secrets.token_bytes(32))
         self.signer = Signer(key)
         self._seeds = hmac.digest(key, b"seeds", "sha256")
         self.responses = Responses(store)
@@ -81,30 +71,35 @@ class Hub:
         """Return the note of exactly this name."""
         return next((note.body for note in self.store.notes(name) if note.name == name), None)
 
-    def _secret(self, name: str) -> bytes:
-        """Return the key of the store, which is made when it is first needed."""
-        return self._noted(name) or self.store.keep_first(name, secrets.token_bytes(32))
-
     def own_token(self, anew: bool = False) -> str | None:
         """Accept the token of the store; return it if it was made just now."""
         found = None if anew else self._noted(_TOKEN)
         if found is not None:
-            self.tokens = Tokens((*self.tokens.known, checked(json.loads(found))))
+            self.tokens = (*self.tokens, auth.checked(json.loads(found)))
             return None
-        secret, token = made("owner", ("admin",))
+        secret, token = auth.made("owner", ("admin",))
         body = json.dumps(token.to_dict()).encode()
         if anew:
             self.store.keep(_TOKEN, body)
         elif self.store.keep_first(_TOKEN, body) != body:  # another server was quicker
             return self.own_token()
-        self.tokens = Tokens((*self.tokens.known, token))
+        self.tokens = (*self.tokens, token)
         return secret
 
     # --- Start and end --------------------------------------------------------------------------
 
     def warm(self) -> None:
-        """Load every model, and begin to watch."""
-        self._hold_all()
+        """Load every model, and begin to watch.
+
+        In a shared store, models without a writer are taken over first, and then responses are
+        read: those of the former owners must be known.
+        """
+        if self.store.is_shared:
+            for name in sorted(self.names):
+                with suppress(BelatedError):  # it is told when the model is loaded
+                    self.store.model(name)
+                    self._fresh.add(name)
+            self.responses.load()
         for name in sorted(self.names):
             if self._stopping.is_set():
                 return
@@ -118,15 +113,6 @@ class Hub:
         self.is_ready = True
         self._keeper = threading.Thread(target=self._keep, name="belated-watch", daemon=True)
         self._keeper.start()
-
-    def _hold_all(self) -> None:
-        """Take over the models of a shared store without a writer, then read responses."""
-        if self.store.is_shared:
-            for name in sorted(self.names):
-                with suppress(BelatedError):  # it is told when the model is loaded
-                    self.store.model(name)
-                    self._fresh.add(name)
-            self.responses.load()
 
     def load(self, name: str) -> ModelState:
         """Return a model; one that is not in memory is recovered."""
@@ -151,12 +137,12 @@ class Hub:
     @contextmanager
     def _lock(self, name: str) -> Iterator[None]:
         """Let one thread at a time load or remove a model, or refuse a name that there is not."""
-        if name not in self.names:
-            raise UnknownModel(f"there is no model {name!r}")
-        with self._locks.setdefault(name, threading.Lock()):
-            if name not in self.names:  # it was deleted meanwhile
-                raise UnknownModel(f"there is no model {name!r}")
-            yield
+        if name in self.names:
+            with self._locks.setdefault(name, threading.Lock()):
+                if name in self.names:  # else it was deleted meanwhile
+                    yield
+                    return
+        raise UnknownModel(f"there is no model {name!r}")
 
     def _check_here(self, name: str) -> None:
         """Raise ``StoreInUse`` where it is known that another server writes a model."""
@@ -253,30 +239,16 @@ class Hub:
         if self.store.is_shared:
             self.names = set(self.store.models())
 
-    async def create(self, name: str, kind: str, settings: Any) -> tuple[ModelState, bool]:
-        """Put a model into the store, or return it if it is there; and whether it is new."""
-        async with Rest(self, name):
-            is_new = name not in self.names
-            with self._place(name):
-                model = await self.work(self._made, name, kind, settings)
-                if is_new:
-                    model_factory.check_new(settings)
-                try:
-                    await self.work(self.store.model, name, model)
-                except SpecError as error:
-                    raise Refused(
-                        409,
-                        "other_settings",
-                        f"there is a model {name!r} with other settings: POST "
-                        f"/models/{name}/rebuild builds one with these from its log",
-                    ) from error
-                return await self._new(name), is_new
-
-    async def _new(self, name: str) -> ModelState:
-        """Load a model that is in the store now."""
-        self.names.add(name)
-        self.models.pop(name, None)
-        return await self.work(self.load, name)
+    @asynccontextmanager
+    async def alone(self, name: str) -> AsyncIterator[None]:
+        """Hold up other requests to a model while something long is done to it."""
+        while (other := self.resting.get(name)) is not None:
+            await other.wait()
+        self.resting[name] = asyncio.Event()
+        try:
+            yield
+        finally:
+            self.resting.pop(name).set()
 
     @contextmanager
     def _place(self, name: str) -> Iterator[None]:
@@ -291,60 +263,118 @@ class Hub:
         finally:
             self._coming.discard(name)
 
-    def _made(self, name: str, kind: str, settings: Any) -> Any:
-        seed = hmac.digest(self._seeds, name.encode(), "sha256")
-        return model_factory.made(kind, settings, int.from_bytes(seed[:8], "big"), self.limits)
+    async def _new(self, name: str) -> ModelState:
+        """Load a model that is in the store now."""
+        self.names.add(name)
+        self.models.pop(name, None)
+        return await self.work(self.load, name)
+
+    async def create(self, name: str, kind: str, settings: Any) -> tuple[ModelState, bool]:
+        """Put a model into the store, or return it if it is there; and whether it is new."""
+        async with self.alone(name):
+            is_new = name not in self.names
+            with self._place(name):
+                seed = hmac.digest(self._seeds, name.encode(), "sha256")
+                given = kind, settings, int.from_bytes(seed[:8], "big"), self.limits
+                model = await self.work(model_factory.made, *given)
+                if is_new:
+                    model_factory.check_new(settings)
+                try:
+                    await self.work(self.store.model, name, model)
+                except SpecError as error:
+                    raise Refused(
+                        409,
+                        "other_settings",
+                        f"there is a model {name!r} with other settings: POST "
+                        f"/models/{name}/rebuild builds one with these from its log",
+                    ) from error
+                return await self._new(name), is_new
 
     async def delete(self, name: str, note: tuple[str, bytes] | None = None) -> None:
         """Remove a model with its log, and keep a note of that."""
-        async with Rest(self, name):
+
+        def remove() -> None:
+            with self._lock(name):
+                self.store.delete(name, note)
+                self.names.discard(name)
+                self.models.pop(name, None)
+                self.damaged.pop(name, None)
+            self._locks.pop(name, None)
+
+        async with self.alone(name):
             if name not in self.names:
                 await self.work(self.look_around)
-            await self.work(self._remove, name, note)
+            await self.work(remove)
 
-    def _remove(self, name: str, note: tuple[str, bytes] | None) -> None:
-        with self._lock(name):
-            self.store.delete(name, note)
-            self.names.discard(name)
-            self.models.pop(name, None)
-            self.damaged.pop(name, None)
-        self._locks.pop(name, None)
+    async def release(self, name: str) -> None:
+        """Let another server of the same database write a model: the next that is asked for it.
 
-    async def rebuild(self, name: str, kind: str, settings: Any, to: str) -> ModelState:
-        """Build a model with other settings from the log of one."""
-        async with Rest(self, name):
-            former = self.models.get(name)
+        This one leaves it to the others for a moment, as its own clients would ask for it again.
+        """
+
+        def release() -> None:
+            with self._lock(name):
+                state = self.models.pop(name, None)
+                if state is not None and state.sample():
+                    self.keep(state)
+                self.store.release(name)
+                self._elsewhere[name] = "", monotonic() + _RELEASED  # no address is known yet
+
+        await self.model(name)  # or ``StoreInUse``: the request is forwarded to the owner
+        async with self.alone(name):
+            await self.work(release)
+
+    async def erase(self, name: str, key: str, is_rebuilt: bool) -> Any:
+        """Erase all that the store has of a key, and return what that was."""
+        await self.model(name)  # or ``StoreInUse``, as in ``release``
+
+        def erase() -> Any:
+            store: Any = self.store
+            with self._lock(name):
+                self.models.pop(name, None)  # it knows the keys that were closed last
+                found = store.erase(name, key, rebuild=is_rebuilt)
+            for note in found.notes:
+                self.responses.add(note, read_note(b"", time()))
+            return found
+
+        async with self.alone(name):
+            return await self.work(erase)
+
+    async def rebuild(
+        self, state: ModelState, settings: Any, to: str, check: Callable[[Any], None]
+    ) -> ModelState:
+        """Build a model with other settings from the log of one; ``check`` may refuse them."""
+        name, kind = state.name, state.kind
+
+        def build(spec: Any) -> None:
+            fits = partial(model_factory.check_unit, kind, settings)
+            with self._locks.setdefault(to, threading.Lock()):
+                self.store.rebuild(name, spec, to=to, check=fits)
+                self.models.pop(to, None)
+
+        async with self.alone(name):
             changes = model_factory.arguments(kind, settings, self.limits)
             spec = await self.work(model_factory.constructed, self.store.respecified, name, changes)
-            counting = EARLIEST
-            if former is not None and isinstance(spec, Chooser):
-                counting = former.rewards
-                check_rewards(counting, spec)
+            check(spec)
             with self._place(to):
-                check = partial(model_factory.check_unit, kind, settings)
-                await self.work(partial(self._rebuild, name, spec, to, check))
+                await self.work(build, spec)
                 built = await self._new(to)
-                await self.count(built, counting)
+                await self.count(built, state.rewards)
                 return built
 
-    def _rebuild(self, name: str, spec: Any, to: str, check: Callable[[Any], None]) -> None:
-        with self._locks.setdefault(to, threading.Lock()):
-            self.store.rebuild(name, spec, to=to, check=check)
-            self.models.pop(to, None)
-
-    async def bring(self, name: str, path: str) -> ModelState:
-        """Put a model that was exported into the store."""
-        async with Rest(self, name):
+    async def bring(self, name: str, path: str, rewards: Callable[[str, Any], str]) -> ModelState:
+        """Put a model that was exported into the store; ``rewards`` tells which count."""
+        async with self.alone(name):
             with self._place(name):
                 await self.work(self.store.load, name, path)
                 brought = await self._new(name)
-                await self.count(brought, await self.work(exported_rewards, path, brought.model))
+                await self.count(brought, await self.work(rewards, path, brought.model))
                 return brought
 
-    async def count(self, state: ModelState, counting: str) -> None:
+    async def count(self, state: ModelState, rewards: str) -> None:
         """Have these rewards of events count from now on."""
-        former, state.rewards = state.rewards, counting
-        if former == counting:
+        former, state.rewards = state.rewards, rewards
+        if former == rewards:
             return
         try:
             await self.work(self.keep, state)
@@ -360,12 +390,14 @@ class Hub:
         What ``is_long``, or has to wait for the model, runs in another thread: the event loop never
         waits, and goes on to answer requests to other models.
         """
-        if not is_long and state.name not in self.resting and state.stored.try_lock(events):
+        name, is_here = state.name, self.models.get(state.name) is state
+        if is_here and not is_long and name not in self.resting and state.stored.try_lock(events):
             try:
                 return work()
             finally:
                 state.stored.unlock()
-        async with Rest(self, state.name):
+        async with self.alone(name):
+            self._check_here(name)  # it may have been released meanwhile
             return await self.work(work)
 
     async def committed(self, state: ModelState, pending: Pending) -> None:
@@ -375,45 +407,3 @@ class Hub:
         except BelatedError:
             self.drop(state)
             raise
-
-
-class Rest:
-    """Holds up requests to a model while something long is done to it."""
-
-    def __init__(self, hub: Hub, name: str) -> None:
-        self._resting, self._name = hub.resting, name
-
-    async def __aenter__(self) -> None:
-        while (other := self._resting.get(self._name)) is not None:
-            await other.wait()
-        self._resting[self._name] = asyncio.Event()
-
-    async def __aexit__(self, *_: object) -> None:
-        self._resting.pop(self._name).set()
-
-
-# --- Which rewards of an event count ------------------------------------------------------------
-
-
-def check_rewards(counting: str, model: Any) -> None:
-    """Refuse sums of rewards of a model whose silence is worth nothing to begin with."""
-    if counting == SUM and not may_sum(model):
-        raise Refused(
-            409,
-            "no_silence",
-            "a sum begins with what silence is worth: make the model with silence, such as 0",
-        )
-
-
-def may_sum(model: Any) -> bool:
-    """Tell whether a sum of rewards has something to begin with."""
-    return isinstance(model, Chooser) and model.model.settings.silence is not None
-
-
-def exported_rewards(path: str, model: Any) -> str:
-    """Return which rewards count in the model of a file; the earliest where it does not say."""
-    try:
-        found = json.loads(Store.exported_note(path))["rewards"]
-    except (StoreError, ValueError, KeyError, TypeError, RecursionError):  # also of an empty one
-        found = None
-    return SUM if found == SUM and may_sum(model) else EARLIEST

@@ -10,18 +10,11 @@ import asyncio
 import hashlib
 import threading
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
 from time import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from belated.service.forwarding import SENT_ON, check_deadline
-from belated.service.refusals import OtherRequest
-from belated.service.requests import JSON, Answer, Request
-from belated.service.schemas import TEXT, validation_error
+from belated.service.requests import JSON, Answer, OtherRequest
 from belated.store import Store
-
-if TYPE_CHECKING:
-    from belated.service.hub import Hub
 
 LIFETIME = 86_400.0
 MOST = 100_000
@@ -61,7 +54,8 @@ class Responses:
         self._dropped = 0.0  # when the newest of the dropped responses was written
         self._known: OrderedDict[str, Kept] = OrderedDict()
         self._lock = threading.Lock()  # responses of another server are read in a thread
-        self._busy: dict[str, asyncio.Event] = {}
+        self.busy: dict[str, asyncio.Event] = {}
+        """Keys of requests that are being processed."""
 
     def load(self) -> None:
         """Read what is kept, and remove what is too old."""
@@ -119,7 +113,7 @@ class Keyed:
 
         After None the caller processes the request and calls ``end``.
         """
-        busy = self._responses._busy
+        busy = self._responses.busy
         while (other := busy.get(self.name)) is not None:
             await other.wait()
         first = self._responses.find(self.name, self._digest)
@@ -140,35 +134,4 @@ class Keyed:
 
     def end(self) -> None:
         """Let requests with the same key continue."""
-        self._responses._busy.pop(self.name).set()
-
-
-Work = Callable[[Keyed | None], Awaitable[Answer]]
-
-
-async def once(
-    hub: Hub, request: Request, number: int, body: bytes, work: Work, own: str | None = None
-) -> Answer:
-    """Process a request unless a request with the same key was; then return the first response.
-
-    ``number`` is that of the model, 0 for the list of models; ``own`` is a key that goes before
-    that of the header, and counts on every path.
-    """
-    key = request.header(b"idempotency-key")
-    if key is not None and not 0 < len(key) <= TEXT:
-        raise validation_error(f"Idempotency-Key has 1 to {TEXT} characters")
-    if key is None and own is None:
-        return await work(None)
-    assert request.token is not None  # the route has a scope
-    where = request.where if own is None else ""
-    keyed = Keyed(hub.responses, (request.token.name, where, number), own or str(key), body)
-    first = await keyed.begin()
-    if first is not None:
-        return first
-    try:
-        check_deadline(hub.store, request.raw(SENT_ON))  # once more: it may have waited
-        answer = await work(keyed)
-        keyed.keep()
-        return answer
-    finally:
-        keyed.end()
+        self._responses.busy.pop(self.name).set()

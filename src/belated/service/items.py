@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from functools import partial
 from time import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import msgspec
+from msgspec import UNSET
 
 from belated.core.decisions import Choice
 from belated.errors import AlreadyObserved, BelatedError, UnknownTicket
@@ -14,12 +15,18 @@ from belated.models.intervals import Interval
 from belated.models.knobs.knobs import Proposal
 from belated.models.learner.learner import Decision
 from belated.models.linear.model import Forecast
-from belated.service.auth import Token
-from belated.service.durations import check_whole, read_at, read_deadline, unit_of
-from belated.service.idempotency import Keyed, once
+from belated.service.forwarding import SENT_ON, check_deadline
+from belated.service.idempotency import Keyed
 from belated.service.model_state import ModelState
-from belated.service.refusals import Refused, refusal_of
-from belated.service.requests import Answer, Request
+from belated.service.requests import (
+    Answer,
+    Refused,
+    Request,
+    decode,
+    encode,
+    refusal_of,
+    validation_error,
+)
 from belated.service.schemas import (
     PREDICTIONS,
     Items,
@@ -27,14 +34,16 @@ from belated.service.schemas import (
     Outcome,
     Outcomes,
     Problem,
-    decode,
-    encode,
+    check_whole,
     item,
     members,
     read_actions,
-    validation_error,
+    read_at,
+    read_deadline,
+    unit_of,
     verbs,
 )
+from belated.service.settings import TEXT
 from belated.store import Pending
 
 if TYPE_CHECKING:
@@ -43,23 +52,44 @@ if TYPE_CHECKING:
 ASKING = ("predict", "choose")
 _CLOSING = ("observe", "cancel")
 _LARGE = 64 << 10  # bytes of a body whose items are applied in a thread
-_FEW, _SHORT = 10, 120  # items whose refusals are told in full, and characters of the others
+Work = Callable[[Keyed | None], Awaitable[Answer]]
 
 
 class Result(NamedTuple):
     """What became of an item, and the status of the response where it came alone."""
 
     status: int
-    outcome: Outcome
+    outcome: Any
+
+
+async def once(
+    hub: Hub, request: Request, number: int, body: bytes, work: Work, own: str | None = None
+) -> Answer:
+    """Process a request unless a request with the same key was; then return the first response.
+
+    ``number`` is that of the model, 0 for the list of models; ``own`` is a key that goes before
+    that of the header, and counts on every path.
+    """
+    key = request.header(b"idempotency-key")
+    if key is not None and not 0 < len(key) <= TEXT:
+        raise validation_error(f"Idempotency-Key has 1 to {TEXT} characters")
+    if key is None and own is None:
+        return await work(None)
+    where = request.where if own is None else ""
+    keyed = Keyed(hub.responses, (request.token.name, where, number), own or str(key), body)
+    first = await keyed.begin()
+    if first is not None:
+        return first
+    try:
+        check_deadline(hub.store, request.raw(SENT_ON))  # once more: it may have waited
+        answer = await work(keyed)
+        keyed.keep()
+        return answer
+    finally:
+        keyed.end()
 
 
 # --- Reading ----------------------------------------------------------------------------------
-
-
-def check_verb(state: ModelState, verb: str) -> None:
-    """Refuse a method that models of this kind do not have."""
-    if verb not in (have := verbs(state.kind)):
-        raise no_such_verb(state, verb, f"; it has: {', '.join(sorted(have))}")
 
 
 def no_such_verb(state: ModelState, verb: str, more: str = "") -> Refused:
@@ -86,7 +116,7 @@ def arguments_of(state: ModelState, verb: str, given: Any, may_date: bool) -> di
         if kind == "ticket":
             if argument not in named:
                 named[argument] = state.ticket(given.ticket, given.key)
-        elif value is None or value is msgspec.UNSET:
+        elif value is None or value is UNSET:
             continue
         elif kind == "at":
             if not may_date:
@@ -125,7 +155,7 @@ def split(body: bytes) -> tuple[list[Any], bool]:
         try:
             return decode(body, Items).items, True
         except Refused:  # unless it is one item, with a feature of that name
-            if decode(body, MaybeItems).items is not msgspec.UNSET:
+            if decode(body, MaybeItems).items is not UNSET:
                 raise
     return [body], False
 
@@ -144,12 +174,10 @@ class Batch:
         self.products = 0
         self._now = 0.0
 
-    def read(self, items: list[Any], token: Token) -> None:
+    def read(self, items: list[Any], may_date: bool) -> None:
         """Read items; those that are refused get their result at once."""
         state, verb, is_asking = self._state, self._verb, self._verb in ASKING
-        type_, may_date = item(state.kind, verb), token.may("admin")
-        most = self._hub.limits.open
-        room = most - state.open if is_asking else 0
+        type_, room = item(state.kind, verb), state.room(len(items)) if is_asking else 0
         for place, each in enumerate(items):
             self.results.append(None)
             try:
@@ -159,8 +187,8 @@ class Batch:
                     raise Refused(
                         409,
                         "too_many_open",
-                        f"{most} tickets are open; answer or cancel some, or give the model a "
-                        "deadline",
+                        f"{self._hub.limits.open} tickets are open; answer or cancel some, or give "
+                        "the model a deadline",
                     )
             except (BelatedError, Refused) as error:
                 self.results[place] = refused(error)
@@ -192,30 +220,24 @@ class Batch:
         return pending, told[0] if told else self._told(pending.answer)
 
     def _told(self, answers: list[Any]) -> Answer:
-        """Return the response when the items were applied."""
+        """Return the response when the items were applied, and note what that says of keys."""
+        state, keys = self._state, self._state.closed_keys
         for place, answer, (_, named) in zip(self._places, answers, self.calls, strict=True):
-            self.results[place] = self._result(answer, named)
+            result = result_of(state, answer)
+            if self._verb in ASKING:
+                key = named.get("key")
+                if key is not None and result.status == 200:
+                    keys.open(key, answer[0])
+            elif result.outcome.outcome == "unknown" and named["ticket"] in keys:
+                result = refused(already_answered(), "duplicate")
+            elif result.status == 200 and self._verb in _CLOSING:
+                keys.close(named["ticket"])
+            self.results[place] = result
         return self._answer()
-
-    def _result(self, answer: Any, named: dict[str, Any]) -> Result:
-        """Return what became of a call, and note what that says of its key."""
-        result, keys = result_of(self._state, answer), self._state.closed_keys
-        if self._verb in ASKING:
-            key = named.get("key")
-            if key is not None and result.status == 200:
-                keys.open(key, answer[0])
-        elif result.outcome.outcome == "unknown" and named["ticket"] in keys:
-            return refused(already_answered(), "duplicate")
-        elif result.status == 200 and self._verb in _CLOSING:
-            keys.close(named["ticket"])
-        return result
 
     def _answer(self) -> Answer:
         """Return the response; an item that came alone is refused like any request."""
         if self._is_many:
-            for _, outcome in self.results if len(self.results) > _FEW else ():
-                if outcome.error is not msgspec.UNSET:  # it may be kept, and has what was sent
-                    outcome.error.message = outcome.error.message[:_SHORT]
             return Answer(200, encode(Outcomes([outcome for _, outcome in self.results])))
         ((status, outcome),) = self.results
         if status < 400 or outcome.outcome == "duplicate":
@@ -243,19 +265,14 @@ async def call(hub: Hub, request: Request, verb: str) -> Answer:
 
 
 async def apply(
-    hub: Hub,
-    state: ModelState,
-    verb: str,
-    body: bytes,
-    request: Request,
-    keyed: Keyed | None,
+    hub: Hub, state: ModelState, verb: str, body: bytes, request: Request, keyed: Keyed | None
 ) -> tuple[Answer, list[Result]]:
     """Apply the items of a body, and return the response once they are committed."""
-    check_verb(state, verb)
+    if verb not in (have := verbs(state.kind)):
+        raise no_such_verb(state, verb, f"; it has: {', '.join(sorted(have))}")
     items, is_many = split(body)
     batch, is_large = Batch(hub, state, verb, is_many, keyed), len(body) > _LARGE
-    assert request.token is not None  # the route has a scope
-    read = partial(batch.read, items, request.token)
+    read = partial(batch.read, items, "admin" in request.token.scopes)
     if is_large:
         await hub.work(read)
     else:
@@ -273,13 +290,11 @@ async def apply(
 
 def result_of(state: ModelState, answer: Any) -> Result:
     """Return what became of a call."""
-    if answer is None or answer is True:
-        return Result(200, Outcome("applied"))
-    if answer is False:
-        return Result(200, Outcome("late"))
     if isinstance(answer, BelatedError):
         return refused(answer)
-    ticket = state.signer.sign(state.number, answer[0])
+    if answer is None or isinstance(answer, bool):
+        return Result(200, Outcome("late" if answer is False else "applied"))
+    ticket = state.signed(answer[0])
     if isinstance(answer, Forecast):
         outcome = Outcome("applied", ticket, answer.value)
     elif isinstance(answer, Interval):

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.core import (
-    CounterMetricFamily,
-    GaugeMetricFamily,
-    HistogramMetricFamily,
-)
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.openmetrics import exposition as openmetrics
 
 if TYPE_CHECKING:
     from belated.service.hub import Hub
 
-_LIMITS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
+_C, _G = CounterMetricFamily, GaugeMetricFamily
+LIMITS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
+"""Seconds; responses are counted by how long they took."""
 _TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -31,14 +28,9 @@ class Metrics:
         """By route and status."""
         self.events: Counter[tuple[str, str, str]] = Counter()
         """By model, verb and outcome."""
-        self._times = [0] * (len(_LIMITS) + 1)
-        self._seconds = 0.0
-
-    def request(self, route: str, status: int, seconds: float) -> None:
-        """Count a request."""
-        self.requests[route, str(status)] += 1
-        self._times[bisect_left(_LIMITS, seconds)] += 1
-        self._seconds += seconds
+        self.times = [0] * (len(LIMITS) + 1)
+        """Requests by how long they took: up to each of ``LIMITS``, and longer."""
+        self.seconds = 0.0
 
     def text(self, accept: str) -> tuple[str, bytes]:
         """Return the type and the text: OpenMetrics where a client accepts it."""
@@ -53,32 +45,28 @@ class Metrics:
         """Return all families, as prometheus-client wants them."""
         hub, writer = self._hub, self._hub.store.writer
         models = sorted(hub.models.copy().items())
-        counters: list[tuple[str, str, list[str], Any]] = [
-            ("requests", "Requests by route and status.", ["route", "status"], self.requests),
-            ("events", "Events by outcome.", ["model", "verb", "outcome"], self.events),
-            ("rounds", "Predictions.", ["model"], {(name,): each.rounds for name, each in models}),
-            ("commits", "Commits.", [], {(): writer.commits}),
-            ("committed_events", "Events in them.", [], {(): writer.events}),
-        ]
-        for name, about, labels, counts in counters:
-            counter = CounterMetricFamily(f"belated_{name}", about, labels=labels)
+        rounds = {(name,): each.rounds for name, each in models}
+        waiting = {(name,): each.open for name, each in models}
+        families: tuple[tuple[Any, str, str, list[str], Any], ...] = (
+            (_C, "requests", "Requests by route and status.", ["route", "status"], self.requests),
+            (_C, "events", "Events by outcome.", ["model", "verb", "outcome"], self.events),
+            (_C, "rounds", "Predictions.", ["model"], rounds),
+            (_C, "commits", "Commits.", [], {(): writer.commits}),
+            (_C, "committed_events", "Events in them.", [], {(): writer.events}),
+            (_G, "open_tickets", "Open tickets.", ["model"], waiting),
+            (_G, "models", "Models.", [], {(): len(hub.names)}),
+            (_G, "damaged_models", "Damaged models.", [], {(): len(hub.damaged)}),
+            (_G, "ready", "Whether all models are there.", [], {(): hub.is_ready}),
+        )
+        for kind, name, about, labels, counts in families:
+            family = kind(f"belated_{name}", about, labels=labels)
             for values, count in sorted(counts.items()):
-                counter.add_metric(values, count)
-            yield counter
-        waiting = GaugeMetricFamily("belated_open_tickets", "Open tickets.", labels=["model"])
-        for name, each in models:
-            waiting.add_metric([name], each.open)
-        yield waiting
-        yield GaugeMetricFamily("belated_models", "Models.", len(hub.names))
-        yield GaugeMetricFamily("belated_damaged_models", "Damaged models.", len(hub.damaged))
-        yield GaugeMetricFamily("belated_ready", "Whether all models are there.", hub.is_ready)
-        yield self._histogram()
-
-    def _histogram(self) -> HistogramMetricFamily:
+                family.add_metric(values, count)
+            yield family
         so_far, buckets = 0, []
-        for limit, count in zip((*map(str, _LIMITS), "+Inf"), self._times, strict=True):
+        for limit, count in zip((*map(str, LIMITS), "+Inf"), self.times, strict=True):
             so_far += count
             buckets.append((limit, so_far))
-        return HistogramMetricFamily(
-            "belated_request_seconds", "Time to answer.", buckets, sum_value=self._seconds
+        yield HistogramMetricFamily(
+            "belated_request_seconds", "Time to answer.", buckets, sum_value=self.seconds
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from inspect import signature
 from typing import Any, NamedTuple
 
@@ -16,10 +16,7 @@ from belated.models.knobs import Knobs
 from belated.models.learner.learner import Learner
 from belated.models.linear.model import LinearModel
 from belated.ranges import from_dict as range_from
-from belated.service.durations import check_whole, read_deadline, read_span
-from belated.service.durations import unit_of as told_unit
-from belated.service.limits import Limits
-from belated.service.refusals import Refused
+from belated.service.requests import Refused, convert, validation_error
 from belated.service.schemas import (
     PREDICTIONS,
     SECONDS,
@@ -27,10 +24,13 @@ from belated.service.schemas import (
     Actions,
     Plain,
     Span,
-    convert,
+    check_whole,
     read_actions,
-    validation_error,
+    read_deadline,
+    read_span,
 )
+from belated.service.schemas import unit_of as told_unit
+from belated.service.settings import Limits
 from belated.spec import JSON_VERSION, Spec, from_json
 from belated.store.events import clocked
 
@@ -94,7 +94,7 @@ def _deadline_of_knobs(value: Any, name: str, limits: Limits) -> str | float:
 def _wait(value: Any, name: str, limits: Limits) -> Any:
     is_span = isinstance(value, str) and value not in ("adaptive", "skip")
     if is_span or (isinstance(value, dict) and value.keys() == {"seconds"}):
-        return read_span(convert(value, Span, name), name)
+        return read_span(convert(value, Span, name), f"{name}, unless it is adaptive or skip,")
     return value
 
 
@@ -230,32 +230,21 @@ def _shown(kind: str, model: Any) -> dict[str, float | None] | None:
 def described(kind: str, model: Any) -> dict[str, Any]:
     """Return the settings of a model, as ``made`` takes them, less the seed.
 
-    Who knows the seed can tell what will be chosen or played.
+    The seed would tell what will be chosen or played.
     """
     if kind == "Learner":
         return {"spec": json.loads(model.spec.to_json())["spec"], "strict": model.strict}
-    if kind == "Knobs":
-        about = model.settings.to_dict()
-        about.pop("seed")
-        about.pop("needs_times", None)
-        about.pop("counts_predictions", None)
-        return {**about, "deadline": _shown(kind, model)}
+    settings = clocked(model).settings
+    about = settings.to_dict() if kind == "Knobs" else dict(_fields(settings))
     if kind == "Intervals":
-        return {**_of_linear(model.model), "coverage": model.coverage}
+        about["coverage"] = model.coverage
     if kind == "Chooser":
-        about = model._settings.to_dict()
+        about |= model._settings.to_dict()
         about["explore"] = json.loads(about["explore"])["spec"]
-        about.pop("seed")
-        whole = {**_of_linear(model.model), **about}
-        return {name: value for name, value in whole.items() if name in _CHOOSER}
-    return _of_linear(model)
+    about["deadline"] = _shown(kind, model)
+    allowed = KINDS[kind].allowed - {"seed"}
+    return {name: value for name, value in about.items() if name in allowed}
 
 
-def _of_linear(model: LinearModel) -> dict[str, Any]:
-    settings = model.settings
-    about = {
-        field.name: getattr(settings, field.name)
-        for field in dataclasses.fields(settings)
-        if field.name not in ("needs_times", "counts_predictions", "columns")
-    }
-    return {**about, "deadline": _shown("LinearModel", model)}
+def _fields(settings: Any) -> Iterator[tuple[str, Any]]:
+    return ((each.name, getattr(settings, each.name)) for each in dataclasses.fields(settings))

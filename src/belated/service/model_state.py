@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import hmac
 import json
 import math
 import threading
-from collections import Counter, deque
-from collections.abc import Iterable, Mapping
+from binascii import b2a_base64
+from collections import Counter, OrderedDict, deque
+from collections.abc import Callable, Iterable, Mapping
+from hashlib import blake2b
 from time import time
 from typing import Any, NamedTuple
 
-from belated.errors import SpecError
+from belated.errors import SpecError, StoreInUse, UnknownTicket
 from belated.keys import Key
-from belated.service.auth import Signer
-from belated.service.closed_keys import ClosedKeys
-from belated.service.limits import Limits
 from belated.service.model_factory import described, unit_of
-from belated.service.refusals import Refused
+from belated.service.requests import Refused
 from belated.service.schemas import SECONDS
-from belated.service.watch import ANSWERS, Moment, Watch, explain_stall, told
+from belated.service.settings import Limits
+from belated.service.watch import Moment, Watch, explain_stall, told
 from belated.store import Pending, StoredModel, events
 from belated.store.events import clocked
 
@@ -29,6 +30,93 @@ _CLOSING = (events.OBSERVE, events.CANCEL)
 _SHARED = 1 / 256  # of a product, for a feature before one that shares its coordinate
 _OPTIONS = 20  # actions whose probabilities are shown
 _TAIL = 100_000  # events of the log that are looked at when the server starts
+_CLOSED = 20_000  # closed keys
+_KEYS = 64  # keys of tickets that are kept whether or not the tickets are open
+_IN_URLS = bytes.maketrans(b"+/", b"-_")  # Base64 as it may stand in a path
+
+
+class Signer:
+    """Signs the tickets of all models of a store with the key of the store, by keyed BLAKE2b.
+
+    >>> signer = Signer(b"k" * 32)
+    >>> ticket = signer.sign(3, 17)
+    >>> signer.number(3, ticket)
+    17
+    """
+
+    def __init__(self, key: bytes) -> None:
+        self._keyed = blake2b(digest_size=12, key=key)  # the key is taken in once for all tickets
+
+    def sign(self, model: int, ticket: int) -> str:
+        """Return a ticket of a model, as a client gets it."""
+        said = self._keyed.copy()
+        said.update(b"%d.%d" % (model, ticket))
+        text = b2a_base64(said.digest(), newline=False).translate(_IN_URLS)
+        return f"{ticket}.{text.decode()}"
+
+    def number(self, model: int, ticket: str) -> int:
+        """Return the number of a ticket, or refuse one that this store never gave."""
+        number, _, _ = ticket.partition(".")
+        is_plain = number.isascii() and number.isdigit() and len(number) < 19
+        if not is_plain or not hmac.compare_digest(
+            self.sign(model, int(number)).encode(), ticket.encode("utf-8", "surrogatepass")
+        ):
+            raise UnknownTicket("this ticket was never handed out by this model")
+        return int(number)
+
+
+class ClosedKeys:
+    """The keys of a model that were closed last, and the keys of its open tickets.
+
+    The model forgets a key as soon as its ticket is closed, also by an answer to the ticket.
+
+    >>> keys = ClosedKeys(lambda: [])
+    >>> keys.open("order-120", 7)
+    >>> keys.close(7)
+    >>> "order-120" in keys
+    True
+    >>> keys.open("order-120", 8)
+    >>> "order-120" in keys
+    False
+    """
+
+    def __init__(self, known: Callable[[], Iterable[tuple[Key, int]]]) -> None:
+        self._known = known  # returns the keys that the model knows, and their tickets
+        self._closed: OrderedDict[Key, None] = OrderedDict()
+        self.tidy()
+
+    def __contains__(self, key: object) -> bool:
+        """Tell whether a key was closed, and not opened since."""
+        return key in self._closed
+
+    def open(self, key: Key, ticket: int) -> None:
+        """Note that a key belongs to a new ticket."""
+        self._closed.pop(key, None)
+        self._tickets[key], self._keys[ticket] = ticket, key
+
+    def close(self, which: Key | int) -> None:
+        """Note that a key was closed, or the key of a ticket."""
+        if isinstance(which, int):
+            key = self._keys.pop(which, None)
+            if key is None or self._tickets.get(key) != which:
+                return
+        else:
+            key = which
+        self._keys.pop(self._tickets.pop(key, -1), None)
+        self._closed[key] = None
+        if len(self._closed) > _CLOSED:
+            self._closed.popitem(last=False)
+
+    @property
+    def is_crowded(self) -> bool:
+        """Whether many of the tickets may have expired."""
+        return len(self._keys) > self._room
+
+    def tidy(self) -> None:
+        """Forget the keys of tickets that expired; no other thread uses the model meanwhile."""
+        self._tickets = dict(self._known())
+        self._keys = {ticket: key for key, ticket in self._tickets.items()}
+        self._room = max(_KEYS, 2 * len(self._keys))
 
 
 class Measure(NamedTuple):
@@ -47,29 +135,52 @@ class ModelState:
     """A model of the server."""
 
     def __init__(self, stored: StoredModel, signer: Signer, limits: Limits) -> None:
-        self.stored, self.signer, self._limits = stored, signer, limits
+        self.stored, self._signer, self._limits = stored, signer, limits
         self.name, self.kind, self.number = stored.name, stored.kind, stored.number
         self.unit: str | None = stored.read(lambda model: unit_of(stored.kind, model))
         """What deadlines are counted in; None where there are none."""
-        self._interactions = _interactions(stored)
+        is_linear = stored.kind in ("LinearModel", "Intervals")
+        pairs = clocked(self.model).settings.products if is_linear else ()
+        self._interactions = sum(map(len, pairs))  # that a row may have
         self.watch = Watch()
         self.rewards = "earliest"
         """Which reward of an event counts: the earliest, or the sum of all."""
-        self.closed_keys = ClosedKeys(lambda: _known_keys(stored))
+        self.closed_keys = ClosedKeys(lambda: (stored.in_memory._keys or {}).items())
         self.committed: deque[tuple[Any, Any, float]] = deque(maxlen=_TAIL)
         """Committed events that are not yet watched, with their answers and times."""
+        self._most_open = limits.open  # a bound on open tickets, which was not counted yet
         self._turn = threading.Lock()
         self._asked: events.Event | None = None  # of a chooser, the newest
 
     @property
     def model(self) -> Any:
         """The model itself, for numbers that may be a moment old."""
-        return self.stored.in_memory
+        found = self.stored.in_memory
+        if found is None:  # another server may write it by now, at an address to be looked up
+            raise StoreInUse(f"the model {self.name!r} was released", "", self.name)
+        return found
 
     @property
     def open(self) -> int:
         """Tickets that wait, without waiting for a commit."""
         return int(self.model.open)
+
+    def room(self, wanted: int) -> int:
+        """Return how many more tickets may be opened, of so many that are wanted.
+
+        Open tickets are counted only where those that may be open leave too little room.
+        """
+        most = self._limits.open
+        if self._most_open + wanted > most:
+            self._most_open = self.open
+        room = most - self._most_open
+        self._most_open += wanted
+        return room
+
+    @property
+    def rounds(self) -> int:
+        """Predictions or choices, without waiting for a commit."""
+        return int(self.model.rounds)
 
     @property
     def _deadline(self) -> float:
@@ -80,11 +191,6 @@ class ModelState:
         if self.unit != SECONDS:
             return math.inf
         return float(clocked(self.model).settings.deadline or 0.0)
-
-    @property
-    def rounds(self) -> int:
-        """Predictions or choices, without waiting for a commit."""
-        return int(self.model.rounds)
 
     def products(self, verb: str, named: dict[str, Any]) -> int:
         """Return how many numbers a call computes with, about."""
@@ -127,8 +233,7 @@ class ModelState:
 
     def check_products(self, verb: str, named: dict[str, Any], before: int = 0) -> int:
         """Return how many numbers a call computes with, or refuse one that would take long."""
-        found = self.products(verb, named)
-        limits = self._limits
+        found, limits = self.products(verb, named), self._limits
         is_slow = verb == "choose" and found > limits.choice_products
         if is_slow or before + found > limits.products:
             raise Refused(
@@ -146,7 +251,11 @@ class ModelState:
         """Return the ticket or key that an answer is for; exactly one of them is given."""
         if (signed is None) == (key is None):
             raise Refused(422, "bad_request", "give a ticket that was handed out, or a key")
-        return key if signed is None else self.signer.number(self.number, signed)  # type: ignore[return-value]
+        return key if signed is None else self._signer.number(self.number, signed)  # type: ignore[return-value]
+
+    def signed(self, ticket: int) -> str:
+        """Return a ticket as a client gets it."""
+        return self._signer.sign(self.number, ticket)
 
     def note(self, pending: Pending, now: float) -> None:
         """Note committed events, to be watched later."""
@@ -158,7 +267,6 @@ class ModelState:
 
     def about(self) -> dict[str, Any]:
         """Return what the model is; waits for commits."""
-        history = self.stored.history
         modes: dict[str, Any] = {}
         if self.kind in ("Chooser", "Knobs"):
             modes["mode"] = self.stored.read(lambda model: model.mode)
@@ -169,7 +277,7 @@ class ModelState:
             "kind": self.kind,
             "rounds": self.stored.rounds,
             "open": self.stored.open,
-            "events": history.events,
+            "events": self.stored.history.events,
             **modes,
             "settings": self.stored.read(lambda model: described(self.kind, model)),
         }
@@ -209,12 +317,13 @@ class ModelState:
             counted = report["observed"] - report["unbounded"]
             return Measure("coverage", report["coverage"], counted, report["asked"], "asked for")
         if self.kind == "Knobs":
-            what = "cost" if report["goal"] == "min" else "value"
-            begin = report["expected_at_start"]
-            name = f"expected {what} at the best"
-            return Measure(name, report["expected"], report["observed"], begin, "at the start")
+            name = f"expected {'cost' if report['goal'] == 'min' else 'value'} at the best"
+            begin, found = report["expected_at_start"], report["expected"]
+            return Measure(name, found, report["observed"], begin, "at the start")
         if self.kind == "Learner":
-            return Measure("regret at most, a round", _a_round(report), report["rounds"])
+            sure, rounds = report["certificate"], report["rounds"]
+            found = float(sure["total"] / rounds) if sure is not None and rounds else None
+            return Measure("regret at most, a round", found, rounds)
         return Measure(f"mean {report['loss']} loss", report["mean_loss"], report["observed"])
 
     def sample(self) -> bool:
@@ -235,8 +344,7 @@ class ModelState:
     def live(self) -> dict[str, Any]:
         """Return what the dashboard shows; waits for commits."""
         report, now = self.report(), time()
-        measure, late = self._sample(report, now), self._late(report)
-        recent = self.recent()
+        measure, late, recent = self._sample(report, now), self._late(report), self.recent()
         waiting = [at for _, at, _, is_open in recent if is_open and now - at <= self._deadline]
         return {
             **self.watch.about(now),
@@ -260,16 +368,14 @@ class ModelState:
         with self._turn:
             self._watch()
         drawn = self.watch.recent()
-
-        def with_state(model: Any) -> list[list[Any]]:
-            return [[*each, bool(model.is_open(each[0]))] for each in drawn]
-
-        return self.stored.read(with_state)
+        return self.stored.read(
+            lambda model: [[*each, bool(model.is_open(each[0]))] for each in drawn]
+        )
 
     def timeline(self) -> dict[str, Any]:
         """Return the newest tickets with their times, and how old answers were."""
         recent = self.recent()
-        about = {**self.watch.about(), "recent": recent}
+        about = {**self.watch.about(time()), "recent": recent}
         wanted = ("now", "clock", "recent", "ages", "asked", "answered")
         return {name: about[name] for name in wanted}
 
@@ -336,30 +442,9 @@ class ModelState:
                     keys.open(key, ticket)
                 ticket += 1
                 continue
-            if event[0] in ANSWERS:
+            if event[0] in events.ANSWERS:
                 answers.append((event, moment))
             if event[0] in _CLOSING:
                 keys.close(events.ticket_of(event) if key is None else key)
         keys.tidy()
         self.watch.remember(rounds - len(asked), asked, answers)
-
-
-def _known_keys(stored: StoredModel) -> Iterable[tuple[Key, int]]:
-    """Return the keys that a model knows, and their tickets."""
-    keys = stored.in_memory._keys
-    return () if keys is None else keys.items()
-
-
-def _interactions(stored: StoredModel) -> int:
-    """Return how many interactions a row of a linear model may have."""
-    if stored.kind not in ("LinearModel", "Intervals"):
-        return 0
-    return sum(map(len, clocked(stored.in_memory).settings.products))
-
-
-def _a_round(report: Mapping[str, Any]) -> float | None:
-    """Return the regret that a learner's certificate allows, a round; None without one."""
-    certificate = report["certificate"]
-    if certificate is None or not report["rounds"]:
-        return None
-    return float(certificate["total"] / report["rounds"])

@@ -13,34 +13,29 @@ from __future__ import annotations
 
 import secrets
 from time import time
-from typing import Any, NamedTuple
+from typing import Any
 
 from belated.errors import BadKey, BelatedError, UnknownModel
-from belated.service.handlers import chooser
-from belated.service.hub import SUM, Hub
-from belated.service.idempotency import Keyed, once
-from belated.service.items import apply
+from belated.service.forwarding import DEFAULT_MODEL
+from belated.service.handlers import SUM, of_kind
+from belated.service.hub import Hub
+from belated.service.idempotency import Keyed
+from belated.service.items import apply, once
 from belated.service.model_state import ModelState
-from belated.service.refusals import OtherRequest, Refused
-from belated.service.requests import Answer, Request
-from belated.service.schemas import (
-    FEATURES,
-    TEXT,
-    Features,
-    Nothing,
-    Rank,
-    Ranked,
-    Ranking,
-    Reward,
+from belated.service.requests import (
+    Answer,
+    OtherRequest,
+    Refused,
+    Request,
     convert,
     decode,
     encode,
     validation_error,
 )
+from belated.service.schemas import Features, Nothing, Rank, Ranked, Ranking, Reward
+from belated.service.settings import FEATURES, TEXT
 from belated.store import Pending
 
-MODEL = "rank"
-"""The model of paths that name none."""
 _DEEPEST = 8
 
 
@@ -67,19 +62,15 @@ async def rank(hub: Hub, request: Request) -> Answer:
 async def _ranked(
     hub: Hub, state: ModelState, named: dict[str, Any], excluded: list[str], keyed: Keyed | None
 ) -> Answer:
-    if state.open >= hub.limits.open:
+    if state.room(1) < 1:
         raise Refused(409, "too_many_open", f"{hub.limits.open} events wait for their reward")
     options: list[Any] = []
 
     def told(chosen: Any) -> Answer:
         is_apprentice = state.model.mode == "apprentice"
-        ranking = [
-            Ranked(
-                each.action,
-                float(each.action == chosen.action) if is_apprentice else each.probability,
-            )
-            for each in options
-        ]
+        played = {chosen.action: 1.0}  # by an apprentice, which plays the baseline
+        shares = ((o.action, o.probability) for o in options)
+        ranking = [Ranked(n, played.get(n, 0.0) if is_apprentice else p) for n, p in shares]
         ranking.sort(key=lambda each: -each.probability)
         ranking += [Ranked(name, 0.0) for name in excluded]
         return Answer(201, encode(Ranking(ranking, named["key"], chosen.action)))
@@ -109,13 +100,13 @@ def _taken(event: str, why: str) -> Refused:
     return Refused(409, "event_taken", f"the event {event!r} {why}: use another eventId")
 
 
-def _arguments(given: Rank, event: str, state: ModelState) -> tuple[dict[str, Any], list[str]]:
+def _arguments(given: Any, event: str, state: ModelState) -> tuple[dict[str, Any], list[str]]:
     """Return the arguments of ``choose``, and the actions that are excluded."""
     menu: dict[str, Any] = {}
     for each in given.actions:
         if each.id in menu:
             raise validation_error(f"actions: the action {each.id!r} is there twice")
-        menu[each.id] = _features(each.features or [], f"action {each.id!r}")
+        menu[each.id] = _read(each.features, f"action {each.id!r}")
     excluded = set(given.excludedActions or ())
     out = [name for name in menu if name in excluded]
     for name in out:
@@ -123,7 +114,7 @@ def _arguments(given: Rank, event: str, state: ModelState) -> tuple[dict[str, An
     if not menu:
         raise validation_error("excludedActions: all actions are excluded")
     named = {
-        "context": _features(given.contextFeatures or [], "contextFeatures"),
+        "context": _read(given.contextFeatures, "contextFeatures"),
         "actions": menu,
         "key": event,
         "shown": not given.deferActivation,
@@ -173,24 +164,24 @@ async def _told(
 
 async def _ranking(hub: Hub, request: Request) -> ModelState:
     """Return the model of a request, or refuse."""
-    name = request.path.get("name", MODEL)
+    name = request.path.get("name", DEFAULT_MODEL)
     try:
-        return await chooser(hub, name, "rank")
+        return await of_kind(hub, name, "rank", "Chooser")
     except UnknownModel:
-        if name != MODEL:
+        if name != DEFAULT_MODEL:
             raise
         raise Refused(
             404,
             "unknown_model",
-            f"there is no model {MODEL!r}: POST /models makes one, of kind Chooser",
+            f"there is no model {DEFAULT_MODEL!r}: POST /models makes one, of kind Chooser",
         ) from None
 
 
 # --- Features ---------------------------------------------------------------------------------
 
 
-def _features(given: Any, what: str) -> Any:
-    return convert(flattened(given, what), Features, what)
+def _read(given: Any, what: str) -> Any:
+    return convert(flattened(given or [], what), Features, what)
 
 
 def flattened(given: Any, what: str) -> dict[str, Any]:
@@ -201,36 +192,28 @@ def flattened(given: Any, what: str) -> dict[str, Any]:
     >>> flattened([{"device": {"os": "ios"}}, {"tags": ["new", "red"], "hours": [7, 8]}], "doc")
     {'device.os': 'ios', 'tags=new': 1.0, 'tags=red': 1.0, 'hours.0': 7, 'hours.1': 8}
     """
-    flat = _Flat({}, what)
+    found: dict[str, Any] = {}
+
+    def add(name: str, value: Any, depth: int) -> None:
+        if depth > _DEEPEST:
+            raise validation_error(f"{what} is nested more than {_DEEPEST} deep")
+        if len(name) > TEXT:
+            raise validation_error(f"{what}: names have at most {TEXT} characters")
+        if isinstance(value, dict):
+            for inner, each in value.items():
+                add(f"{name}.{inner}" if name else inner, each, depth + 1)
+        elif isinstance(value, list):
+            for place, each in enumerate(value):
+                is_text = isinstance(each, str)
+                part, inside = (f"={each}", 1.0) if is_text else (f".{place}", each)
+                add(name + part, inside, depth + 1)
+        else:
+            found[name] = value
+            if len(found) > FEATURES:
+                raise Refused(422, "too_many_features", f"{what}: at most {FEATURES} features")
+
     for part in given if isinstance(given, list) else [given]:
         if not isinstance(part, dict):
             raise validation_error(f"{what} must be a list of objects")
-        flat.add("", part, 0)
-    return flat.found
-
-
-class _Flat(NamedTuple):
-    """Features so far, and what they are."""
-
-    found: dict[str, Any]
-    what: str
-
-    def add(self, name: str, value: Any, depth: int) -> None:
-        """Add a value under a name, or the parts of it."""
-        if depth > _DEEPEST:
-            raise validation_error(f"{self.what} is nested more than {_DEEPEST} deep")
-        if len(name) > TEXT:
-            raise validation_error(f"{self.what}: names have at most {TEXT} characters")
-        if isinstance(value, dict):
-            for inner, each in value.items():
-                self.add(f"{name}.{inner}" if name else inner, each, depth + 1)
-        elif isinstance(value, list):
-            for place, each in enumerate(value):
-                if isinstance(each, str):
-                    self.add(f"{name}={each}", 1.0, depth + 1)
-                else:
-                    self.add(f"{name}.{place}", each, depth + 1)
-        else:
-            self.found[name] = value
-            if len(self.found) > FEATURES:
-                raise Refused(422, "too_many_features", f"{self.what}: at most {FEATURES} features")
+        add("", part, 0)
+    return found

@@ -4,57 +4,30 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import ipaddress
 import os
 import resource
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from time import monotonic, sleep
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from belated.errors import MissingExtra, ServiceError, SpecError, StoreUnavailable
 from belated.files import StrPath
 from belated.service import auth
-from belated.service.access_log import AccessLog, Form, LogForwarder
-from belated.service.app import App
+from belated.service.app import AccessLog, App, LogForwarder
 from belated.service.hub import Hub
-from belated.service.limits import Limits
-from belated.service.transport import address_of
+from belated.service.settings import Settings
 from belated.store import open as open_store
 
-PORT = 8765
 _START = 60.0  # seconds that a server gets to begin
 _FILES = 10_100  # open files: connections, the store, imports and exports
 _GRACE = 30  # seconds that requests get to end when the server is stopped
 _IDLE = 75  # seconds after which an idle connection is closed
 _RETRY = 0.5  # seconds between two tries to load models while the database is away
 _HEAD = 32 << 10  # bytes of the head of a request, where h11 parses it
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What ``belated serve`` is told."""
-
-    data: StrPath = "belated.db"
-    host: str = "127.0.0.1"
-    port: int = PORT
-    tokens: StrPath | None = None
-    advertise: str | None = None
-    """Where other servers of the same database find this one; None: where it listens."""
-    proxies: tuple[str, ...] = ()
-    """Addresses or networks of proxies whose ``X-Forwarded-For`` is trusted; no other is read."""
-    parser: Literal["h11", "httptools"] = "h11"
-    """What parses requests. httptools takes a third of the time, but does not limit the head of a
-    request and loses the body of a request for another protocol: for servers behind a proxy."""
-    middleware: Callable[[Any], Any] | None = None
-    """Wraps the ASGI application, such as ``OpenTelemetryMiddleware``."""
-    new_token: bool = False
-    log: Form = "quiet"
-    limits: Limits = field(default_factory=Limits)
 
 
 class Server:
@@ -65,21 +38,20 @@ class Server:
 
     def __init__(self, settings: Settings | None = None) -> None:
         self.settings = settings or Settings()
-        if self.settings.advertise is not None:
-            _check_advertised(self.settings.advertise)
-        _check_proxies(self.settings.proxies)
         uvicorn = _uvicorn()
-        known = None if self.settings.tokens is None else auth.read(self.settings.tokens)
+        tokens = self.settings.tokens
+        known = () if tokens is None else auth.read(tokens)
         with ExitStack() as held:  # let go of, from the last to the first, whatever fails
             self._socket = _listening(self.settings.host, self.settings.port)
             held.callback(self._socket.close)
             self.host, self.port = self._socket.getsockname()[:2]
-            _make(self.settings.data)
-            self.store = open_store(self.settings.data, address=self.address)
+            _make(self.settings.store)
+            self.store = open_store(self.settings.store, address=self.address)
             held.callback(self.store.close)
             self.hub = Hub(self.store, self.settings.limits, known)
             held.callback(self.hub.close)
-            self.token = self.hub.own_token(self.settings.new_token) if known is None else None
+            is_own = tokens is None
+            self.token = self.hub.own_token(self.settings.new_token) if is_own else None
             access_log = AccessLog(self.settings.log)
             if not access_log.is_quiet:
                 held.enter_context(LogForwarder(access_log))
@@ -140,28 +112,17 @@ class Server:
         from now on, since a collection of all models blocks every response.
         """
         self.hub.on_loaded = leave_out
+        is_main = threading.current_thread() is threading.main_thread()  # which alone gets signals
+        # uvicorn raises the signals that it got once more when it has ended. What SIGTERM does by
+        # itself would end the process there, with the store still open.
+        before = signal.signal(signal.SIGTERM, self._on_term) if is_main else None
         gc.freeze()
         try:
-            with self._terminated():
-                self._serve()
+            self._serve()
         finally:
             gc.unfreeze()
-
-    @contextmanager
-    def _terminated(self) -> Iterator[None]:
-        """Have SIGTERM stop the server, and do no more than that.
-
-        uvicorn raises the signals that it got once more when it has ended. What SIGTERM does by
-        itself would end the process there, with the store still open.
-        """
-        if threading.current_thread() is not threading.main_thread():  # who alone gets signals
-            yield
-            return
-        before = signal.signal(signal.SIGTERM, self._on_term)
-        try:
-            yield
-        finally:
-            signal.signal(signal.SIGTERM, before)
+            if is_main:
+                signal.signal(signal.SIGTERM, before)
 
     def _on_term(self, *_: object) -> None:
         self._server.should_exit = True
@@ -186,7 +147,7 @@ class Server:
     def _work(self) -> None:
         try:
             self._serve()
-        except BaseException as error:  # told by whoever waits for the server
+        except BaseException as error:  # ``stop`` and ``__enter__`` raise it
             self._failure = error
 
     def __exit__(self, *_: object) -> None:
@@ -203,45 +164,21 @@ class Server:
                 raise failure
 
 
-def _check_advertised(url: str) -> None:
-    """Refuse an address that other servers could not send requests to, as they are."""
-    if address_of(url, "serve: --advertise").path:
-        raise SpecError(f"serve: --advertise: an address is http://HOST:PORT, no path, got {url!r}")
-
-
-def _check_proxies(proxies: tuple[str, ...]) -> None:
-    """Refuse proxies that are neither addresses nor networks."""
-    for each in proxies:
-        try:
-            ipaddress.ip_network(each)
-        except ValueError as error:
-            raise SpecError(
-                "serve: --proxy: give the address or network of a proxy, such as 127.0.0.1 or "
-                f"10.0.0.0/8: {error}"
-            ) from None
-
-
 def _listening(host: str, port: int) -> socket.socket:
     """Return a socket that is bound, so that its port is known before anything is served."""
-    kind = socket.AF_INET6 if ":" in host else socket.AF_INET
-    found = socket.socket(kind, socket.SOCK_STREAM)
-    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        found.bind((host, port))
-        found.listen(1024)
-    except (OSError, OverflowError) as error:
-        found.close()
-        why = error.strerror if isinstance(error, OSError) else "a port is from 0 to 65535"
-        raise SpecError(f"serve: {host}:{port}: {why}") from error
-    return found
+        return socket.create_server((host, port), family=family, backlog=1024)
+    except OSError as error:
+        raise SpecError(f"serve: {host}:{port}: {error.strerror}") from error
 
 
-def _make(data: StrPath) -> None:
-    """Make the file of a store that is not there, which nobody else may read: it has the key."""
-    if "://" in str(data):
+def _make(store: StrPath) -> None:
+    """Make the file of a store that is not there, for its owner alone: it has the key."""
+    if "://" in str(store):
         return
     with suppress(OSError):  # it is there; or the store says what is wrong
-        os.close(os.open(data, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        os.close(os.open(store, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
 def config(app: Any, settings: Settings) -> Any:
@@ -259,8 +196,8 @@ def config(app: Any, settings: Settings) -> Any:
         date_header=False,
         lifespan="on",
         ws="none",
-        proxy_headers=bool(settings.proxies),
-        forwarded_allow_ips=list(settings.proxies),
+        proxy_headers=bool(settings.proxy),
+        forwarded_allow_ips=list(settings.proxy),
         timeout_graceful_shutdown=_GRACE,
         timeout_keep_alive=_IDLE,
         h11_max_incomplete_event_size=_HEAD,

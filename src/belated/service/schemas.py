@@ -1,4 +1,4 @@
-"""The bodies of requests and responses as msgspec structs.
+"""The bodies of requests and responses as msgspec structs, and times and durations in them.
 
 The structs decode and validate what clients send, encode what they get, and are the components
 of the OpenAPI description. Items that call methods of models have a struct for every method and
@@ -7,25 +7,26 @@ kind of model, made of the table of methods (``belated.models.methods``).
 
 from __future__ import annotations
 
-import json
+import math
 import re
-import sys
-from functools import cache
-from typing import Annotated, Any, Literal, NamedTuple
+from functools import cache, partial
+from itertools import pairwise
+from typing import Annotated, Any, Literal, NamedTuple, Union
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from belated.errors import ClockError, SpecError
+from belated.models.clock import span_of
 from belated.models.knobs.report import MODES
 from belated.models.methods import METHODS
-from belated.service.refusals import Refused
+from belated.models.moments import NUMBERS, Moment, read_time
+from belated.service.requests import validation_error
+from belated.service.settings import ACTIONS, BATCH, FEATURES, TEXT
 from belated.store.kinds import KINDS
 
-BATCH, FEATURES, ACTIONS, TEXT = 1000, 1000, 1000, 500
-"""Limits: items of a request, features of a row, actions of a choice, characters of a text."""
 NAME = "^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 """What the name of a model looks like."""
-
 Text = Annotated[str, Meta(min_length=1, max_length=TEXT)]
 Name = Annotated[str, Meta(pattern=NAME)]
 Cell = float | Annotated[str, Meta(max_length=TEXT)] | bool | None
@@ -48,7 +49,6 @@ Time = Annotated[
 ]
 Plain = dict[str, Any]
 Kind = Literal["LinearModel", "Intervals", "Chooser", "Knobs", "Learner"]
-Mode = Literal["learn", "apprentice"]
 AnyMode = Literal[("learn", "apprentice", *MODES)]  # type: ignore[valid-type]
 Counting = Literal["earliest", "sum"]
 
@@ -61,14 +61,30 @@ class ResponseBody(Struct, omit_defaults=True):
     """The body of a response."""
 
 
-class Duration(RequestBody):
-    """A length of time or a number of predictions; it has exactly one member."""
+def _struct(base: Any, name: str, about: str = "", /, **members: Any) -> Any:
+    """Return a struct with members by name: a type, or a pair of a type and a default."""
+    given = [(each, *(t if isinstance(t, tuple) else (t,))) for each, t in members.items()]
+    return msgspec.defstruct(
+        *(name, given),
+        bases=(base,),
+        namespace={"__doc__": about or None},
+        module=__name__,
+        kw_only=any(len(each) < len(before) for before, each in pairwise(given)),
+    )
 
-    seconds: Length | UnsetType = UNSET
-    predictions: Length | UnsetType | None = UNSET
-    units: Length | UnsetType | None = UNSET
+
+_request, _response = partial(_struct, RequestBody), partial(_struct, ResponseBody)
 
 
+def _maybe(type_: Any) -> Any:
+    """Return the type and default of a member that may be left out."""
+    return Union[type_, UnsetType], UNSET  # noqa: UP007
+
+
+Duration: Any = _request(
+    *("Duration", "A length of time or a number of predictions; it has exactly one member."),
+    **{"seconds": _maybe(Length), **dict.fromkeys(("predictions", "units"), _maybe(Length | None))},
+)
 Span = Annotated[
     Length | str | Duration,
     Meta(description="Seconds, or such as P30D, PT10M, 30d or 15min, or an object with a unit."),
@@ -76,210 +92,127 @@ Span = Annotated[
 
 # --- Requests ---------------------------------------------------------------------------------
 
-
-class Create(RequestBody):
-    """A model to be made; ``settings`` are the arguments of its class."""
-
-    name: Name
-    kind: Kind
-    settings: Plain = {}
-
-
-class Rebuild(RequestBody):
-    """Settings of the new model; those left out keep their values. ``to`` is its name."""
-
-    kind: Kind | None = None
-    settings: Plain = {}
-    to: Name | None = None
-
-
-class SetMode(RequestBody):
-    mode: Mode
-
-
-class Rewards(RequestBody):
-    rewards: Counting
-
-
-class Nothing(RequestBody):
-    """An empty object."""
-
-
-class Tick(RequestBody):
-    """A time up to which the clock advances."""
-
-    at: Time | None = None
-
-
-class Peek(RequestBody):
-    """What a prediction or choice would be made for."""
-
-    features: Features | Vector | None = None
-    context: Features | None = None
-    actions: Actions | None = None
-
-
-class Explain(RequestBody):
-    features: Features
-
-
-class Weights(RequestBody):
-    """Names of features, and pairs of a name and a text that it may be."""
-
-    names: Annotated[list[Text | Pair], Meta(max_length=FEATURES)]
-
-
-class Expect(RequestBody):
-    """A setting of knobs, in a context."""
-
-    setting: Features
-    context: Features | None = None
-
-
-class WhichChoice(RequestBody):
-    """A choice, by its ticket or its key."""
-
-    ticket: str | None = None
-    key: Key | None = None
-
-
-class RankAction(RequestBody):
-    """An action that may be ranked."""
-
-    id: Text
-    features: list[Plain] | Plain | None = None
-
-
-class Rank(RequestBody):
-    """Actions to be ranked in a context."""
-
-    actions: Annotated[list[RankAction], Meta(min_length=1, max_length=ACTIONS)]
-    contextFeatures: list[Plain] | Plain | None = None  # noqa: N815
-    excludedActions: list[str] | None = None  # noqa: N815
-    eventId: Text | None = None  # noqa: N815
-    deferActivation: bool | None = None  # noqa: N815
-
-
-class Reward(RequestBody):
-    value: float
-
+Create = _request(
+    *("Create", "A model to be made; ``settings`` are the arguments of its class."),
+    name=Name,
+    kind=Kind,
+    settings=(Plain, {}),
+)
+Rebuild = _request(
+    *("Rebuild", "Settings of the new model, whose name is ``to``; others keep their values."),
+    kind=(Kind | None, None),
+    settings=(Plain, {}),
+    to=(Name | None, None),
+)
+Erase = _request("Erase", "A key, and whether to unlearn it.", key=Key, rebuild=(bool, False))
+SetMode = _request("SetMode", mode=Literal["learn", "apprentice"])
+Rewards = _request("Rewards", rewards=Counting)
+Nothing = _request("Nothing", "An empty object.")
+Tick = _request("Tick", "A time up to which the clock advances.", at=(Time | None, None))
+Peek = _request(
+    *("Peek", "What a prediction or choice would be made for."),
+    features=(Features | Vector | None, None),
+    context=(Features | None, None),
+    actions=(Actions | None, None),
+)
+Explain = _request("Explain", features=Features)
+Weights = _request(
+    *("Weights", "Names of features, and pairs of a name and a text that it may be."),
+    names=Annotated[list[Text | Pair], Meta(max_length=FEATURES)],
+)
+Expect = _request(
+    "Expect", "A setting of knobs, in a context.", setting=Features, context=(Features | None, None)
+)
+WhichChoice = _request(
+    *("WhichChoice", "A choice, by its ticket or its key."),
+    ticket=(str | None, None),
+    key=(Key | None, None),
+)
+_Nested = (list[Plain] | Plain | None, None)
+RankAction: Any = _request("RankAction", "An action that may be ranked.", id=Text, features=_Nested)
+Rank = _request(
+    *("Rank", "Actions to be ranked in a context."),
+    actions=Annotated[list[RankAction], Meta(min_length=1, max_length=ACTIONS)],
+    contextFeatures=_Nested,
+    excludedActions=(list[str] | None, None),
+    eventId=(Text | None, None),
+    deferActivation=(bool | None, None),
+)
+Reward = _request("Reward", value=float)
 
 # --- Responses --------------------------------------------------------------------------------
 
-
-class Problem(ResponseBody):
-    """Why something was refused: a code for programs, a sentence for people."""
-
-    code: str
-    message: str
-
-
-class Error(ResponseBody):
-    """The body of every refusal."""
-
-    error: Problem
-
-
-class Outcome(ResponseBody):
-    """What became of an item."""
-
-    outcome: Literal["applied", "late", "duplicate", "unknown", "invalid"]
-    ticket: str | UnsetType = UNSET
-    value: float | UnsetType | None = UNSET
-    low: float | UnsetType | None = UNSET
-    high: float | UnsetType | None = UNSET
-    action: str | UnsetType = UNSET
-    probability: float | UnsetType = UNSET
-    setting: Plain | UnsetType = UNSET
-    play: list[float | list[float]] | UnsetType = UNSET
-    error: Problem | UnsetType = UNSET
-
-
-class Outcomes(ResponseBody):
-    items: list[Outcome]
-
-
-class Status(ResponseBody):
-    status: str
-    models: int | UnsetType = UNSET
-    damaged: int | UnsetType = UNSET
-
-
-class Model(ResponseBody):
-    name: str
-    kind: Kind
-    rounds: int
-    open: int
-    events: int
-    settings: Plain
-    mode: AnyMode | UnsetType = UNSET
-    rewards: Counting | UnsetType = UNSET
-
-
-class Listed(ResponseBody):
-    name: str
-    is_ready: bool
-    is_damaged: bool | UnsetType = UNSET
-    kind: Kind | UnsetType = UNSET
-    rounds: int | UnsetType = UNSET
-    open: int | UnsetType = UNSET
-
-
-class Models(ResponseBody):
-    models: list[Listed]
-
-
-class CurrentMode(ResponseBody):
-    mode: AnyMode
-
-
-class Ticked(ResponseBody):
-    open: int
-
-
-class Peeked(ResponseBody):
-    """What would be predicted, chosen or played."""
-
-    value: float | UnsetType | None = UNSET
-    low: float | UnsetType | None = UNSET
-    high: float | UnsetType | None = UNSET
-    options: list[Plain] | UnsetType = UNSET
-    setting: Plain | UnsetType = UNSET
-
-
-class Explained(ResponseBody):
-    """What a prediction is made of."""
-
-    value: float
-    constant: float
-    parts: dict[str, float]
-    open_tickets: float
-    total: float
-
-
-class Weighed(ResponseBody):
-    weights: list[float]
-
-
-class Expected(ResponseBody):
-    """What a setting is thought to cost; null where too few costs are known."""
-
-    cost: float | None
-    uncertainty: float | None
-
-
-class Ranked(ResponseBody):
-    id: str
-    probability: float
-
-
-class Ranking(ResponseBody):
-    """Ranked actions, and the one to be shown."""
-
-    ranking: list[Ranked]
-    eventId: str  # noqa: N815
-    rewardActionId: str  # noqa: N815
-
+Problem = _response(
+    *("Problem", "Why something was refused: a code for programs, a sentence for people."),
+    code=str,
+    message=str,
+)
+Error = _response("Error", "The body of every refusal.", error=Problem)
+_RANGE = dict.fromkeys(("value", "low", "high"), _maybe(float | None))
+Outcome: Any = _response(
+    *("Outcome", "What became of an item."),
+    outcome=Literal["applied", "late", "duplicate", "unknown", "invalid"],
+    ticket=_maybe(str),
+    **_RANGE,
+    action=_maybe(str),
+    probability=_maybe(float),
+    setting=_maybe(Plain),
+    play=_maybe(list[float | list[float]]),
+    error=_maybe(Problem),
+)
+Outcomes = _response("Outcomes", items=list[Outcome])
+Status = _response("Status", status=str, models=_maybe(int), damaged=_maybe(int))
+Model = _response(
+    "Model",
+    name=str,
+    kind=Kind,
+    rounds=int,
+    open=int,
+    events=int,
+    settings=Plain,
+    mode=_maybe(AnyMode),
+    rewards=_maybe(Counting),
+)
+Listed: Any = _response(
+    "Listed",
+    name=str,
+    is_ready=bool,
+    is_damaged=_maybe(bool),
+    kind=_maybe(Kind),
+    rounds=_maybe(int),
+    open=_maybe(int),
+)
+Erased = _response("Erased", "How much was erased.", tickets=int, events=int)
+Models = _response("Models", models=list[Listed])
+CurrentMode = _response("CurrentMode", mode=AnyMode)
+Ticked = _response("Ticked", open=int)
+Peeked = _response(
+    *("Peeked", "What would be predicted, chosen or played."),
+    **_RANGE,
+    options=_maybe(list[Plain]),
+    setting=_maybe(Plain),
+)
+Explained = _response(
+    *("Explained", "What a prediction is made of."),
+    value=float,
+    constant=float,
+    parts=dict[str, float],
+    open_tickets=float,
+    total=float,
+)
+Weighed = _response("Weighed", weights=list[float])
+Expected = _response(
+    *("Expected", "What a setting is thought to cost; null where too few costs are known."),
+    cost=float | None,
+    uncertainty=float | None,
+)
+Ranked: Any = _response("Ranked", id=str, probability=float)
+Ranking = _response(
+    *("Ranking", "Ranked actions, and the one to be shown."),
+    ranking=list[Ranked],
+    eventId=str,
+    rewardActionId=str,
+)
 
 # --- Items ------------------------------------------------------------------------------------
 
@@ -301,7 +234,6 @@ _TYPES: dict[str, Any] = {
 """The types of the arguments of methods."""
 _NAMES = {"answer": "value", "amount": "value", "actual": "setting"}
 """What arguments are called in JSON that have a name of their own there."""
-_ROWS = ("LinearModel", "Intervals")
 
 
 class Member(NamedTuple):
@@ -313,11 +245,6 @@ class Member(NamedTuple):
     type: Any
     default: Any = None
     """``...`` if it is required; UNSET if it may be left out but not be null."""
-
-    @property
-    def field(self) -> tuple[Any, ...]:
-        """The field of a struct."""
-        return (self.name, self.type, self.default)[: 2 if self.default is ... else 3]
 
 
 @cache
@@ -334,7 +261,7 @@ def members(kind: str, verb: str) -> tuple[Member, ...]:
     for argument, what in verbs(kind)[verb].taken.items():
         name, type_ = _NAMES.get(argument, argument), _TYPES[what]
         default: Any = ... if what in ("answer", "setting") else None
-        if what == "row" and kind in _ROWS:
+        if what == "row" and kind in ("LinearModel", "Intervals"):
             name, type_, default = "features", Features | Vector, ...
         elif what == "row":
             name = "context"
@@ -342,28 +269,22 @@ def members(kind: str, verb: str) -> tuple[Member, ...]:
             type_ = float | list[float]
         elif what in ("weight", "shown"):
             default = UNSET
+            type_ = type_ | UnsetType
         found.append(Member(name, argument, what, type_, default))
         if what == "ticket":
             found.append(Member("key", "ticket", "ticket", _TYPES["key"]))
     return tuple(found)
 
 
-def _struct(name: str, about: str, found: dict[str, Member]) -> Any:
-    return msgspec.defstruct(
-        name,
-        [each.field for each in found.values()],
-        bases=(RequestBody,),
-        namespace={"__doc__": about},
-        module=__name__,
-        kw_only=True,
-        forbid_unknown_fields=True,
-    )
+def _of_members(name: str, about: str, found: dict[str, Member]) -> Any:
+    given = {m.name: m.type if m.default is ... else (m.type, m.default) for m in found.values()}
+    return _request(name, about, **given)
 
 
 @cache
 def item(kind: str, verb: str) -> Any:
     """Return the struct of an item that calls a method of models of a kind."""
-    return _struct(f"{kind}{verb.capitalize()}", "", {m.name: m for m in members(kind, verb)})
+    return _of_members(f"{kind}{verb.capitalize()}", "", {m.name: m for m in members(kind, verb)})
 
 
 @cache
@@ -377,11 +298,10 @@ def described_item(verb: str) -> Any:
     if "features" in found:  # some kinds have a context, and some nothing
         found["features"] = found["features"]._replace(default=UNSET)
     line = next(line for line in METHODS if line.name == verb)
-    return _struct(verb.capitalize(), line.about, found)
+    return _of_members(verb.capitalize(), line.about, found)
 
 
-class Items(RequestBody):
-    items: Annotated[list[msgspec.Raw], Meta(max_length=BATCH)]
+Items = _request("Items", items=Annotated[list[msgspec.Raw], Meta(max_length=BATCH)])
 
 
 class MaybeItems(Struct):
@@ -394,43 +314,16 @@ class MaybeItems(Struct):
 def described_items(verb: str) -> Any:
     """Return the struct that describes many items."""
     many: Any = Annotated[list[described_item(verb)], Meta(max_length=BATCH)]  # type: ignore[misc]
-    return msgspec.defstruct(
-        f"{verb.capitalize()}Items", [("items", many)], bases=(RequestBody,), module=__name__
-    )
+    return _request(f"{verb.capitalize()}Items", items=many)
 
 
-# --- JSON -------------------------------------------------------------------------------------
+# --- Values -----------------------------------------------------------------------------------
 
-
-def plain(value: Any) -> Any:
-    """Return what JSON can hold of values of NumPy and of mappings."""
-    return value.tolist() if hasattr(value, "tolist") else dict(value)
-
-
-encode = msgspec.json.Encoder(enc_hook=plain).encode
-"""Writes JSON; what is not finite becomes null."""
-_decoder = cache(msgspec.json.Decoder)
-_PLACE = re.compile(r"(.*?)(?: - at (?:`key` in )?`\$\.?(.*)`)?\Z", re.DOTALL)
-
-
-def decode(body: bytes | msgspec.Raw, type_: Any) -> Any:
-    """Return a body as a struct, or refuse it."""
-    try:
-        return _decoder(type_).decode(body)
-    except msgspec.ValidationError as error:
-        raise _refusal(str(error), bytes(body), type_) from None
-    except RecursionError:
-        raise Refused(400, "bad_json", "the body is nested too deep") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise Refused(400, "bad_json", f"the body is not JSON: {error}") from None
-
-
-def convert(value: Any, type_: Any, what: str) -> Any:
-    """Return plain data as a type of this module, or refuse it."""
-    try:
-        return msgspec.convert(value, type_)
-    except msgspec.ValidationError as error:
-        raise validation_error(f"{what}: {error}") from None
+_ISO = re.compile(
+    r"P(?:(\d{1,6})D)?(?:T(?:(\d{1,6})H)?(?:(\d{1,8})M)?(?:(\d{1,10}(?:\.\d{1,9})?)S)?)?\Z"
+)
+_BIG = 1e15
+_LONGEST = 100  # characters of a time or a duration
 
 
 def check_name(value: str) -> str:
@@ -450,48 +343,84 @@ def read_actions(value: Any) -> Any:
     return value
 
 
-def validation_error(message: str) -> Refused:
-    """Return the refusal of a body that is JSON, but not what it should be."""
-    return Refused(422, "bad_request", message)
+def read_span(value: Any, what: str) -> str:
+    """Return a duration, such as 60, P30D, PT10M, 30d or 15min, as a text that models take.
 
+    A text keeps every digit, which a timedelta does not.
 
-def _refusal(message: str, body: bytes, type_: Any) -> Refused:
-    """Return the refusal of JSON that a struct does not allow, in words."""
-    match = _PLACE.match(message)
-    assert match is not None
-    said, where = match[1], match[2] or ""
-    if where.endswith("[...]"):
-        where = where.removesuffix("[...]")
-        name = _culprit(body, where.split(".")[-1])
-        where += f": {name!r}" if name else ""
-    if "Object contains unknown field" in said:
-        there = ", ".join(sorted(type_.__struct_fields__)) or "none"
-        return validation_error(
-            f"no such member: {said.partition('field ')[2]}; there are: {there}"
+    >>> read_span("PT10M", "doc"), read_span(Duration(seconds=1e-9), "doc")
+    ('600.0s', '1e-09s')
+    """
+    total = value.seconds if isinstance(value, Duration) else value
+    if isinstance(value, str):
+        found = _ISO.match(value)
+        if found is not None and any(found.groups()):
+            days, hours, minutes, seconds = (float(part or 0) for part in found.groups())
+            total = 86400 * days + 3600 * hours + 60 * minutes + seconds
+        else:
+            try:
+                total = span_of(value[:_LONGEST], what)
+            except SpecError:
+                total = None
+    if isinstance(total, bool) or not isinstance(total, int | float):
+        raise validation_error(
+            f"{what} must be seconds, or a duration such as 'P30D', 'PT10M', '30d' or '15min'"
         )
-    if where == "key" and re.search(r"got `(int|float)`", said):
-        return validation_error(
-            "key must be a text, not a number: send an id that is a number as str(id)"
+    if not 0.0 <= total <= 1e9:
+        raise validation_error(
+            f"{what} must be at least 0, and at most 1e9 seconds, which are 31 years"
         )
-    if said.startswith(("Number out of range", "Expected `float`, got")):
-        return validation_error(f"{where or 'a number'} must be a finite number")
-    if "of length <=" in said and where.endswith(("features", "context", "setting")):
-        return Refused(422, "too_many_features", f"{where}: at most {FEATURES} features")
-    if "of length <=" in said and where == "actions":
-        return Refused(422, "too_many_actions", f"there may be {ACTIONS} actions")
-    if "of length <=" in said and where == "items":
-        return Refused(413, "batch_too_large", f"a request may have {BATCH} items")
-    return validation_error(f"{where}: {said[0].lower()}{said[1:]}" if where else said.lower())
+    return in_seconds(float(total))
 
 
-def _culprit(body: bytes, name: str) -> str | None:
-    """Return the first member of an object that is no finite number, text, bool or null."""
-    try:
-        inner = json.loads(body)[name]
-        for key, value in inner.items():
-            is_number = isinstance(value, int | float) and abs(value) <= sys.float_info.max
-            if not (is_number or value is None or (isinstance(value, str) and len(value) <= TEXT)):
-                return str(key)
-    except (ValueError, RecursionError, TypeError, KeyError, AttributeError):
-        pass  # it is wrong elsewhere, too
-    return None
+def in_seconds(length: float) -> str:
+    """Return so many seconds as a text that models take as it is, to the last digit."""
+    return f"{length!r}s"
+
+
+def read_deadline(value: Any) -> str | float:
+    """Return a deadline: a duration, or a number of predictions where its unit says so.
+
+    A number of predictions may have a fraction or no end (null), as models made in Python have.
+    """
+    unit = unit_of(value)
+    if unit == SECONDS:
+        return read_span(value, "deadline")
+    count = getattr(value, unit)
+    if count is None:
+        return math.inf
+    return int(count) if float(count).is_integer() else float(count)
+
+
+def unit_of(deadline: Any) -> str:
+    """Return what a deadline is counted in; one without a unit is in seconds.
+
+    >>> unit_of("P30D"), unit_of(Duration(predictions=100))
+    ('seconds', 'predictions')
+    """
+    if not isinstance(deadline, Duration):
+        return SECONDS
+    units = [unit for unit in (SECONDS, PREDICTIONS, UNITS) if getattr(deadline, unit) is not UNSET]
+    if len(units) != 1:
+        raise validation_error('deadline, where it is an object, is such as {"seconds": 60}')
+    return units[0]
+
+
+def check_whole(deadline: str | float) -> None:
+    """Refuse a number of predictions that has a fraction or no end."""
+    if isinstance(deadline, float):
+        raise validation_error("deadline: predictions must be a whole number of at least 0")
+
+
+def read_at(value: float | str) -> Moment | None:
+    """Return a time: seconds since 1970, or a text in ISO 8601."""
+    if isinstance(value, str):
+        try:
+            return read_time(value if len(value) <= _LONGEST else "", "at")
+        except ClockError:
+            raise validation_error(
+                "at must be seconds since 1970, or a time such as '2026-03-01T12:00:00Z'"
+            ) from None
+    if abs(value) >= _BIG:
+        raise validation_error("at is too far away")
+    return Moment(value, NUMBERS)

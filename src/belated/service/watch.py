@@ -1,8 +1,7 @@
 """What the dashboard shows of a model: ages of answers, counts, and how it went over time.
 
-All of it is for the eye. Nothing that is learned depends on it, and so it is kept in memory, with
-the curves in a note of the store now and then; after a crash the last half minute of a curve may be
-missing, and no event.
+Nothing that is learned depends on it, so it is kept in memory, with the curves in a note of the
+store now and then; after a crash the last half minute of a curve may be missing, and no event.
 """
 
 from __future__ import annotations
@@ -21,18 +20,13 @@ from belated.store.events import Event
 AGES = (1.0, 10.0, 60.0, 600.0, 3600.0, 21600.0, 86400.0, 604800.0, 2592000.0)
 """Seconds; answers are counted by how old their prediction was."""
 _POINTS = 240
-_RECENT = 900  # tickets whose answers are drawn
-_DRAWN = 45
+_RECENT, _DRAWN = 900, 45  # newest tickets, and how many of them are drawn
 _OFF = 60.0  # seconds by which times of events may differ from the server's and still be now
-ANSWERS = of.ANSWERS
 REMEMBERED = 1 << 16
 """So many tickets, or up to twice as many, have known times."""
 _SAME = 0.1  # seconds that an event may take to get from the server to the store
 _PATIENCE = 3.0  # times the age that nine of ten answers do not exceed
 _SHORTEST = 60.0  # seconds; a shorter pause is never reported
-
-
-# --- Times ----------------------------------------------------------------------------------------
 
 
 def told(event: Event, heard: float) -> float:
@@ -60,24 +54,19 @@ class Moment(NamedTuple):
     """By the time that it was given; the same where it was given none."""
 
 
-# --- Events ---------------------------------------------------------------------------------------
-
-
 class Watch:
     """Follows the events of one model."""
 
     def __init__(self) -> None:
         self.ages = [0] * (len(AGES) + 1)
         """Answers by age: up to each of ``AGES``, and older."""
-        self.asked = 0
-        self.answered = 0
-        self.late = 0
-        self.last_asked = math.nan
-        self.last_answered = math.nan
+        self.asked = self.answered = self.late = 0
+        self.last_asked: float | None = None
+        self.last_answered: float | None = None
         self._asked: dict[int, float] = {}  # when the newest tickets were asked for
+        self._answered: dict[int, float] = {}  # when they were first answered
         self._newest = -math.inf  # of the times that events were given
         self._is_past = False  # whether that of the last one was not now
-        self._recent: dict[int, list[Any]] = {}
         self.points: list[list[Any]] = []
         """Thinned as they grow: [time, asked, answered, open, loss or reward so far, its count,
         and what that is to be compared with]."""
@@ -85,61 +74,50 @@ class Watch:
         self._kept_at = -math.inf  # what is older is counted in the note that was gone on from
         self.is_changed = False
 
-    @property
-    def is_live(self) -> bool:
-        """Whether the last event was heard of when it happened, as far as it says so."""
-        return not self._is_past
-
     def ask(self, ticket: int, now: float, told: float | None = None) -> None:
         """Count a prediction or choice, which may have a time of its own."""
-        when = now if told is None else told
-        self._remember(ticket, when)
-        self._draw(ticket, now, when)
+        self._ask(ticket, now, now if told is None else told)
         self.asked += 1
         self.last_asked = now
         self.is_changed = True
 
-    def _remember(self, ticket: int, when: float) -> None:
-        self._asked[ticket] = when
-        if len(self._asked) >= 2 * REMEMBERED:
+    def _ask(self, ticket: int, heard: float, told: float) -> None:
+        self._go_on(heard, told)
+        self._asked[ticket] = told
+        if len(self._asked) >= 2 * REMEMBERED:  # many at a time: a dict is slow to find its first
             self._asked = dict(islice(self._asked.items(), REMEMBERED, None))
+            kept = self._answered.items()
+            self._answered = {ticket: came for ticket, came in kept if ticket in self._asked}
 
     def _go_on(self, heard: float, told: float) -> None:
-        if told > self._newest:
-            self._newest = told
+        self._newest = max(self._newest, told)
         self._is_past = not -_OFF <= told - heard <= _OFF
-
-    def _draw(self, ticket: int, heard: float, told: float) -> None:
-        self._go_on(heard, told)
-        self._recent[ticket] = [ticket, told, None]
-        if len(self._recent) >= 2 * _RECENT:  # many at a time, as a dict is slow to find its first
-            self._recent = dict(islice(self._recent.items(), _RECENT, None))
 
     def hear(self, event: Event, is_used: bool, now: float, told: float | None = None) -> None:
         """Count what was heard of a ticket."""
-        if event[0] not in ANSWERS:
+        if event[0] not in of.ANSWERS:
             return
         came = now if told is None else told
         self.answered += 1
         self.late += not is_used
         self.last_answered = now
-        self._go_on(now, came)
         self.is_changed = True
         asked = self._asked.get(of.ticket_of(event))
         if asked is not None:
             self.ages[bisect_left(AGES, max(came - asked, 0.0))] += 1
-            self._close(of.ticket_of(event), came)
+        self._close(event, now, came)
 
-    def _close(self, ticket: int, came: float) -> None:
-        drawn = self._recent.get(ticket)
-        if drawn is not None and drawn[2] is None:
-            drawn[2] = came
+    def _close(self, event: Event, heard: float, told: float) -> None:
+        self._go_on(heard, told)
+        ticket = of.ticket_of(event)
+        if ticket in self._asked:
+            self._answered.setdefault(ticket, told)
 
     def recent(self) -> list[list[Any]]:
         """Return some of the newest tickets: number, when asked, when first answered or None."""
-        newest = sorted(islice(reversed(self._recent), _RECENT))
+        newest = sorted(islice(reversed(self._asked), _RECENT))
         step = -(-len(newest) // _DRAWN) or 1
-        return [list(self._recent[ticket]) for ticket in newest[::step]]
+        return [[each, self._asked[each], self._answered.get(each)] for each in newest[::step]]
 
     # --- Curves ---------------------------------------------------------------------------------
 
@@ -160,29 +138,19 @@ class Watch:
             self.points = self.points[::2]
             self._every *= 2.0
 
+    _KEPT = ("ages", "asked", "answered", "late", "last_asked", "last_answered", "points")
+
     def kept(self) -> dict[str, Any]:
         """Return what a note keeps."""
-        return {
-            "ages": self.ages,
-            "asked": self.asked,
-            "answered": self.answered,
-            "late": self.late,
-            "last": [_time(self.last_asked), _time(self.last_answered)],
-            "every": self._every,
-            "at": time(),
-            "points": self.points,
-        }
+        kept = {name: getattr(self, name) for name in self._KEPT}
+        return {**kept, "every": self._every, "at": time()}
 
     def restore(self, about: dict[str, Any]) -> None:
         """Go on from a note."""
-        if len(about["ages"]) == len(self.ages):
-            self.ages = about["ages"]
-        self.asked, self.answered, self.late = about["asked"], about["answered"], about["late"]
-        asked, answered = about["last"]
-        self.last_asked = math.nan if asked is None else asked
-        self.last_answered = math.nan if answered is None else answered
-        self._every, self.points = about["every"], about["points"]
-        self._kept_at = about["at"]
+        if "last_asked" in about and len(about["ages"]) == len(self.ages):
+            for name in self._KEPT:
+                setattr(self, name, about[name])
+            self._every, self._kept_at = about["every"], about["at"]
 
     def remember(
         self, first: int, asked: Sequence[Moment], answers: list[tuple[Event, Moment]]
@@ -192,9 +160,7 @@ class Watch:
         What is newer than the note that was gone on from is counted as well.
         """
         for ticket, moment in enumerate(asked, first):
-            self._remember(ticket, moment.told)
-        for ticket, moment in list(enumerate(asked, first))[-_RECENT:]:
-            self._draw(ticket, *moment)
+            self._ask(ticket, *moment)
         new = [moment.heard for moment in asked if moment.heard > self._kept_at]
         self.asked += len(new)
         self.last_asked = new[-1] if new else self.last_asked
@@ -202,44 +168,45 @@ class Watch:
             if moment.heard > self._kept_at:
                 self.hear(event, True, *moment)
             else:
-                self._go_on(*moment)
-                self._close(of.ticket_of(event), moment.told)
+                self._close(event, *moment)
 
-    def about(self, now: float | None = None) -> dict[str, Any]:
+    def about(self, now: float) -> dict[str, Any]:
         """Return everything as plain data."""
         return {
-            "now": time() if now is None else now,
-            "clock": None if self.is_live else self._newest,
+            **{name: getattr(self, name) for name in self._KEPT},
+            "now": now,
+            "clock": self._newest if self._is_past else None,
             "ages": {"limits": list(AGES), "counts": self.ages},
-            "asked": self.asked,
-            "answered": self.answered,
-            "late": self.late,
-            "last_asked": _time(self.last_asked),
-            "last_answered": _time(self.last_answered),
-            "points": self.points,
             "recent": self.recent(),
         }
 
+    @property
+    def usual_age(self) -> float:
+        """An age that nine of ten answers do not exceed."""
+        total, so_far = sum(self.ages), 0
+        for limit, count in zip(AGES, self.ages, strict=False):
+            so_far += count
+            if so_far >= 0.9 * total:
+                return limit
+        return AGES[-1]
 
-def _time(value: float) -> float | None:
-    return None if math.isnan(value) else value
+    def quiet(self, waiting: Iterable[float], now: float) -> float:
+        """Return how long the oldest of the tickets that wait has seen no answer.
 
-
-# --- Why nothing changes --------------------------------------------------------------------------
+        It is 0 while events have a past as their time: a pause there says nothing about today.
+        """
+        if self._is_past:
+            return 0.0
+        return now - max(min(waiting, default=now), self.last_answered or 0.0)
 
 
 def explain_stall(
-    watch: Watch,
-    report: dict[str, Any],
-    waiting: Iterable[float],
-    now: float,
-    late: int,
+    watch: Watch, report: dict[str, Any], waiting: Iterable[float], now: float, late: int
 ) -> str | None:
     """Return why nothing has changed lately, or None if there is nothing to explain.
 
     ``waiting`` has the times at which newest tickets were asked for that still wait, and ``late``
-    counts answers that were dropped. A pause is reported only while a ticket waits, and only if
-    events have the present as their time: a pause in past times says nothing about today's sender.
+    counts answers that were dropped. A pause is reported only while a ticket waits.
     """
     rounds, still_open = report["rounds"], report["open"]
     heard = report.get("answered", report.get("observed", 0)) or 0
@@ -255,12 +222,10 @@ def explain_stall(
             f"No answer has come yet: {still_open:,} of {rounds:,} tickets are open, and it learns "
             "from the first answer on."
         )
-    if math.isnan(watch.last_answered):
+    if watch.last_answered is None:
         return "No answer has come since this server was started."
-    longest = usual_age(watch)
-    first = min(waiting, default=now)
-    quiet = now - max(first, watch.last_answered)  # for how long that one waits without an answer
-    if watch.is_live and quiet > max(_PATIENCE * longest, _SHORTEST):
+    quiet, longest = watch.quiet(waiting, now), watch.usual_age
+    if quiet > max(_PATIENCE * longest, _SHORTEST):
         return (
             f"No answer has come for {format_duration(quiet)}, though nine of ten take at most "
             f"{format_duration(longest)}: check that the job that sends labels is running"
@@ -273,24 +238,13 @@ def explain_stall(
     return None
 
 
-def usual_age(watch: Watch) -> float:
-    """Return an age that nine of ten answers do not exceed."""
-    total, so_far = sum(watch.ages), 0
-    for limit, count in zip(AGES, watch.ages, strict=False):
-        so_far += count
-        if so_far >= 0.9 * total:
-            return limit
-    return AGES[-1]
-
-
 def format_duration(seconds: float) -> str:
     """Return a duration in words.
 
     >>> format_duration(90.0), format_duration(7200.0), format_duration(200000.0)
     ('2 minutes', '2 hours', '2 days')
     """
-    for size, name in ((86400.0, "day"), (3600.0, "hour"), (60.0, "minute"), (1.0, "second")):
-        if seconds >= size or size == 1.0:
-            count = max(round(seconds / size), 1)
-            return f"{count} {name}{'s' * (count != 1)}"
-    raise AssertionError
+    sizes = ((86400.0, "day"), (3600.0, "hour"), (60.0, "minute"), (0.0, "second"))
+    size, name = next(each for each in sizes if seconds >= each[0])
+    count = max(round(seconds / (size or 1.0)), 1)
+    return f"{count} {name}{'s' * (count != 1)}"
