@@ -44,6 +44,11 @@ def refitted(loss: str) -> list[str]:
     return [name for name in REFITTED if name != RIDGE or loss in baselines.LINEAR]
 
 
+SHORT, OPEN = 1 << 19, 1 << 16
+"""In a log of more rows than the first number, a row without an answer stays open for so many
+predictions as the second one says, or as many as answers take where that is more."""
+
+
 @dataclass(frozen=True, eq=False)
 class Contender:
     """A method that a log was replayed through: what it predicted, and what that cost."""
@@ -123,7 +128,7 @@ class Replayer:
             yield self._linear(
                 ON_ARRIVAL,
                 f"the same model, told {about}, with no limit on waiting",
-                task.how.model(None),
+                self._patient(task.longest),
                 Block.heard,
             )
         silent = ", silence counted at once and corrected" if has_silence else ""
@@ -173,7 +178,7 @@ class Replayer:
         """Run the model with labels that are held back for a window, the best of several."""
         found: dict[float, Contender] = {}
         for each in self.windows:
-            told, model = partial(self._held_back, each), self.task.how.model(None)
+            told, model = partial(self._held_back, each), self._patient(self.task.within(each))
             contender = self._linear(WINDOW, "", model, told, is_window=True)
             if not found or contender.mean_loss < min(c.mean_loss for c in found.values()):
                 found = {each: contender}
@@ -187,6 +192,14 @@ class Replayer:
             return window, replace(best, about=about)
         about += f"; this window turns out best of {len(self.windows)}, which is not known before"
         return window, replace(best, name=BEST_WINDOW, about=about)
+
+    def _patient(self, delay: int) -> LinearModel:
+        """Return a model that gives up on no row whose label comes after so many predictions.
+
+        A log of many rows may have many that are never answered, and they would all stay open.
+        """
+        is_short = self.task.rounds <= SHORT or self.task.how.silence is not None
+        return self.task.how.model(None if is_short else {"predictions": max(OPEN, delay)})
 
     def _held_back(self, window: float, block: Block) -> DueLabels:
         arrivals = self.task.arrivals(block)

@@ -28,7 +28,7 @@ from belated.models.linear import Rows
 from belated.models.linear.losses import Loss
 from belated.models.linear.settings import Settings
 from belated.replays.baselines import Arrivals, Feeder, Part, windows
-from belated.replays.columns import PART, Column, Texts, parts, total
+from belated.replays.columns import Column, Texts, parts, total
 from belated.replays.labels import (
     Census,
     Deadline,
@@ -91,6 +91,10 @@ class Asked:
         return any(given) or any(more)
 
 
+LOOKED_AT = 1 << 18
+"""Rows in which features are looked at that may know the answer."""
+STEP = 1 << 8
+"""Of so many predictions, the time of one is looked at where a number need not be exact."""
 DueLabels: TypeAlias = tuple[Array, Array, Floats, Bools]
 """When predictions are made and labels told, by one clock; the labels, and which are told."""
 
@@ -313,9 +317,20 @@ class Task:
         return int(total(np.array, self.columns["learned"]))
 
     @cached_property
+    def longest(self) -> int:
+        """The most predictions that were made while a label that counts was out."""
+        return max(int(part.max()) for (part,) in parts(self.columns["delays"]))
+
+    @property
     def is_late(self) -> bool:
         """Whether a prediction was made while a label that counts was out."""
-        return any(part.any() for (part,) in parts(self.columns["delays"]))
+        return self.longest > 0
+
+    def within(self, length: float) -> int:
+        """Return a number that predictions in a length of time do not exceed."""
+        times = np.concatenate([part[::STEP] for (part,) in parts(self.columns["asked"])])
+        ends = np.searchsorted(times, times + length, side="right")
+        return STEP * (int((ends - np.arange(len(times))).max()) + 1)
 
 
 class Words:
@@ -447,7 +462,7 @@ class Survey:
             if self.starts is None:
                 self.starts = Column(times.predicted_at.dtype)
             self.starts.append(times.predicted_at)
-            if self.census.rows < PART:
+            if self.census.rows < LOOKED_AT:
                 self.sample.append(log)
             for name, column in log.features.items():
                 self.values.setdefault(name, Values()).add(column)
