@@ -247,18 +247,17 @@ class Arrivals:
         """Return predictions of a model that is fitted anew after every so much time.
 
         ``inputs`` are a matrix with a row of features for each row. A fit sees rows that are at
-        least as old as ``window``, with the labels known then; ``advance`` is called at each one.
+        least as old as ``window``, with the labels known then; ``advance`` is called for each.
         """
         out = self.running_mean()
         start = self.predicted_at[0]
         number = np.floor((self.predicted_at - start) / every)
-        for fits in np.unique(number[number > 0.0]).tolist():
+        for fits in range(1, int(number[-1]) + 1):
             advance()
-            rows, labels = self.at(start + fits * every, window)
-            if len(rows) < FEWEST or np.ptp(labels) == 0.0:
-                continue
             fresh = np.flatnonzero(number == fits)
-            out[fresh] = fit(inputs[rows], labels, self.row_weights[rows])(inputs[fresh])
+            rows, labels = self.at(start + fits * every, window)
+            if fresh.size and len(rows) >= FEWEST and np.ptp(labels) > 0.0:
+                out[fresh] = fit(inputs[rows], labels, self.row_weights[rows])(inputs[fresh])
         return out
 
 
@@ -402,7 +401,10 @@ def _ridge(loss: Loss, strength: float) -> Any:
 
 
 def _fitted(model: Any, inputs: Any, labels: Floats, weights: Floats) -> Any:
-    with warnings.catch_warnings():
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+    # Where other programs run as well, threads that wait for each other take several times as long.
+    with warnings.catch_warnings(), threadpool_limits(1):
         # A fit that stops early is what its user would get as well.
         warnings.simplefilter("ignore")
         return model.fit(inputs, labels, sample_weight=weights)

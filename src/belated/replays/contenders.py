@@ -25,6 +25,8 @@ from belated.replays.columns import Column, total
 from belated.replays.task import ROWS, Block, DueLabels, Task
 from belated.report.durations import humane
 
+CHOOSING = 8
+"""Fits by which the best window for refitted models is chosen."""
 OURS = "belated"
 AT_ONCE = "told at once"
 WINDOW = "fixed window"
@@ -107,13 +109,20 @@ class Replayer:
         count = (2 if task.how.silence is not None else 3) + len(self.windows) + 1
         found = blocks * (count + len(self.names))
         if self.refit is not None:
-            first, last = (
-                float(task.columns["asked"][row : row + 1][0]) for row in (0, task.rounds - 1)
-            )
-            fits = math.floor((last - first) / self.refit)
-            for name in refitted(task.how.loss):
-                found += fits * len(self._refit_windows(name)) + blocks
+            count = len(refitted(task.how.loss))
+            found += count * (blocks + self._fits(self.refit))
+            if len(self.windows) > 1 and task.how.silence is not None:
+                found += len(self.windows) * self._fits(self._seldom(self.refit))
         return found
+
+    def _fits(self, every: float) -> int:
+        """Return how often a model is fitted anew."""
+        asked = self.task.columns["asked"]
+        return math.floor(float(asked[-1:][0] - asked[0:1][0]) / every)
+
+    def _seldom(self, every: float) -> float:
+        """Return how much time lies between fits that only choose a window."""
+        return every * max(1, math.ceil(self._fits(every) / CHOOSING))
 
     def run(self, bar: Progress) -> Iterator[Contender]:
         """Yield every contender."""
@@ -207,34 +216,29 @@ class Replayer:
 
     # --- Methods that need the whole log in memory ------------------------------------------------
 
-    def _refit_windows(self, name: str) -> list[float]:
-        """Return how old rows must be for a model that is fitted anew, of which the best counts."""
-        if self.task.how.silence is None:
-            return [0.0]
-        is_first = name == refitted(self.task.how.loss)[0]
-        return self.windows if is_first else self.windows[:1]  # trees follow the linear model
-
     def _refits(self, every: float) -> Iterator[Contender]:
         """Run models that are fitted anew, on rows that are as old as the best window."""
         from sklearn import __version__
 
         arrivals = self.task.arrivals(self.task.everything)
-        has_silence, chosen = self.task.how.silence is not None, None
+        has_silence = self.task.how.silence is not None
+        window, more = 0.0, ""
         for name in refitted(self.task.how.loss):
-            windows = self._refit_windows(name) if chosen is None else [chosen]
+            play = partial(arrivals.refitted, *self._fit(name), advance=self.bar.advance)
+            if has_silence and not window:  # trees follow the linear model
+                window, seldom = self.windows[0], partial(play, self._seldom(every))
+                if len(self.windows) > 1:
+                    window = baselines.best(self.windows, seldom, self._cost).window
+                    more = f"; this window turns out best of {len(self.windows)}"
             begin = time.perf_counter()
-            inputs, fit = self._fit(name)
-            play = partial(arrivals.refitted, inputs, fit, every, advance=self.bar.advance)
-            window, values, _ = baselines.best(windows, play, self._cost)
-            chosen = window
+            values = play(every, window)
             old = f" that are at least {self._span(window)} old" if has_silence else ""
             about = (
                 f"scikit-learn {__version__}: {REFITTED[name]}, fitted every {self._span(every)} "
-                f"on rows{old}, with the labels that had come by then; before that the {MEAN}"
+                f"on rows{old}, with the labels that had come by then; before that the "
+                f"{MEAN}{more}"
             )
-            if len(windows) > 1:
-                about += f"; this window turns out best of {len(windows)}"
-            seconds = (time.perf_counter() - begin) / len(windows)
+            seconds, more = time.perf_counter() - begin, ""
             yield self._played(name, about, _in_blocks(values), seconds=seconds)
 
     def _fit(self, name: str) -> tuple[Any, Fit]:
