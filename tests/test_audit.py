@@ -212,8 +212,8 @@ def test_the_verdict_on_the_flights() -> None:
     found = audit(flights())
     assert found.factor == pytest.approx(math.sqrt(1 + 9_709_817 / 12_340))
     assert found.verdict == (
-        "11,277 of 12,340 predictions were answered (91.4 %), half of them within 2.9 h. 1,063 were "
-        "never answered. 787 are open at a time. "
+        "11,277 of 12,340 predictions were answered (91.4 %), half of them within 2.9 h. 1,063 "
+        "were never answered. 787 are open at a time. "
         "In theory lateness multiplies the guarantee by 28; waiting longer than 18 h "
         '(wait={"predictions": 697}), '
         "the longest that an answer took, adds nothing."

@@ -26,7 +26,7 @@ from belated.logs.reading import NOTHING_TOLD
 from belated.models.linear.losses import Loss
 from belated.replays import measures, others
 from belated.replays.baselines import check_refits
-from belated.replays.contenders import Contender, Replayer
+from belated.replays.contenders import OURS, Contender, Replayer
 from belated.replays.labels import Silence, in_unit
 from belated.replays.measures import Bin, Curve, Difference, Slice
 from belated.replays.result import Replay
@@ -163,4 +163,4 @@ def _played(
     losses = {name: method.lost for name, method in found.items()}
     weights = task.columns["known_weights"]
     parts = {name: measures.slices(*task.sliced(name), losses, weights) for name in task.slices}
-    return Replay(task, found, parts, player.ours)
+    return Replay(task, found, parts, player.ours, player.pairs(found[OURS]))

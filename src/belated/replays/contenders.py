@@ -22,6 +22,7 @@ from belated.models.moments import read_times
 from belated.replays import baselines, others
 from belated.replays.baselines import Feed, Feeder, Fit, RunningMean
 from belated.replays.columns import Column, total
+from belated.replays.measures import Difference, blocks, difference
 from belated.replays.task import ROWS, Block, DueLabels, Task
 from belated.report.durations import humane
 
@@ -46,6 +47,8 @@ def refitted(loss: str) -> list[str]:
     return [name for name in REFITTED if name != RIDGE or loss in baselines.LINEAR]
 
 
+FIRST = 1 << 15
+"""Predictions by which is told whether pairs of features would help."""
 SHORT, OPEN = 1 << 19, 1 << 16
 """In a log of more rows than the first number, a row without an answer stays open for so many
 predictions as the second one says, or as many as answers take where that is more."""
@@ -213,6 +216,29 @@ class Replayer:
     def _held_back(self, window: float, block: Block) -> DueLabels:
         arrivals = self.task.arrivals(block)
         return arrivals.predicted_at, *arrivals.due(window)
+
+    def pairs(self, ours: Contender) -> Difference | None:
+        """Return the loss with pairs of features beside ours without, on the first predictions.
+
+        None: pairs are found already, there is one feature, or there are too few labels.
+        """
+        task = self.task
+        if task.how.interactions == "auto" or len(task.features) < 2:
+            return None
+        how, block = replace(task.how, interactions="auto"), next(task.blocks(FIRST))
+        has_silence = how.silence is not None
+        asked, due, labels, is_told = block.spoken() if has_silence else block.heard()
+        part = Feeder().feed(asked, due, is_told, labels, block.weights)
+        model = how.listening() if has_silence else how.model()
+        at = self._times(part.at) if has_silence else None
+        values = model._feed(block.rows, part.events, part.labels, part.weights, at)
+        losses = self._losses(values[block.counts], block.labels[block.counts])
+        weights, without = block.weights[block.counts], ours.lost[: len(losses)]
+        count = blocks(len(losses), task.columns["delays"][: len(losses)])
+        size = float(np.average(without, weights=weights)) if count else 0.0
+        if not size > 0.0:
+            return None
+        return difference(losses, without, weights, count).per(size, how.lowest)
 
     # --- Methods that need the whole log in memory ------------------------------------------------
 

@@ -51,6 +51,8 @@ class Replay(Finding):
     """Mean losses by column and value, the most frequent values first."""
     model: LinearModel
     """The default model where the log ends: it knows what is open, and what columns become."""
+    pairs: Difference | None = None
+    """How much less the model loses with pairs of features, as a share, on the first rows."""
 
     @property
     def name(self) -> str:

@@ -81,7 +81,20 @@ def advice(replay: Replay) -> str:
     """Return what lateness costs and how ours stands; first of all, which method is better."""
     found = standing(replay)
     leads = replay.ahead or replay.best != OURS
-    return f"{found} {replay.verdict}" if leads else f"{replay.verdict} {found}"
+    texts = (found, replay.verdict) if leads else (replay.verdict, found)
+    return " ".join(filter(None, (*texts, pairs(replay))))
+
+
+def pairs(replay: Replay) -> str:
+    """Say that pairs of features would help, where they do on the first predictions."""
+    share = replay.pairs
+    if share is None or not share.high < 0.0:
+        return ""
+    return (
+        'Pairs of features help here: with --interactions auto (interactions="auto") the loss of '
+        f"the first predictions changes by {size_of(share.mean)} ({size_of(share.low)} to "
+        f"{size_of(share.high)})."
+    )
 
 
 def standing(replay: Replay) -> str:
@@ -92,7 +105,7 @@ def standing(replay: Replay) -> str:
     if replay.ahead:
         parts.append(f"Better than belated here: {_listed(replay, replay.ahead)}.")
     elif replay.best != OURS:
-        parts.append(f"The least loss here has {replay.best}, without a clear difference.")
+        parts.append(f'"{replay.best}" has the least loss here.')
     if replay.ties:
         parts.append(f"{first_up(NO_DIFFERENCE)} to belated: {_listed(replay, replay.ties)}.")
     if replay.behind:
