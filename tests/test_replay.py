@@ -319,6 +319,17 @@ def test_the_verdict_is_computed(found: Replay) -> None:
     assert str(found) == found.summary()
 
 
+def test_pairs_are_named_where_they_help() -> None:
+    rng, asked = np.random.default_rng(0), np.arange(600.0)
+    sides = [rng.choice(["left", "right"], 600).astype(object) for _ in range(2)]
+    target = (sides[0] == sides[1]).astype(np.float64)
+    log = Log(asked, asked + 5.5, target=target, features=dict(zip("ab", sides, strict=True)))
+    assert "--interactions auto" in summary(replay(log))
+    assert "--interactions auto" not in summary(replay(log, interactions="auto"))
+    assert replay(small()).pairs is not None
+    assert "--interactions auto" not in summary(replay(small()))
+
+
 def uneven(found: Replay, name: str, share: float) -> Replay:
     """The same replay with a method that loses so much more, all of it in the first few rows."""
     from dataclasses import replace

@@ -18,6 +18,8 @@ from belated.report import Bars, Lines, Page, Section, Series, Table
 from belated.report.durations import axis, wait_axis
 from belated.report.plain import first_up, plain
 
+WIDE = 100.0
+"""Times the median that the longest wait is, from which on an axis of ages is logarithmic."""
 POINTS = 300
 """Most points of a curve on the page."""
 
@@ -68,7 +70,10 @@ def _waits(audit: Audit) -> Section:
         return Section(question, None, audit.experience, _quantiles(audit))
     points, (scale, label) = chosen(len(edges)), wait_axis(audit.wait.p90, audit.unit)
     shares = 100.0 * (np.cumsum(counts) / audit.rounds)[points]
-    lines = [Series.of("answered", edges[points] * scale, shares)]
+    ages = edges[points] * scale
+    if audit.deadline is not None:
+        ages, shares = np.append(ages, audit.deadline * scale), np.append(shares, shares[-1])
+    lines = [Series.of("answered", ages, shares)]
     if audit.deadline is not None:
         ends = (0.0, float(shares[-1]))
         lines.append(Series("deadline", (audit.deadline * scale,) * 2, ends, dashed=True))
@@ -84,7 +89,8 @@ def _waits(audit: Audit) -> Section:
         says += f"The other {audit.never / audit.rounds:.1%} were not."
     else:
         says += f"{first_up(audit.settled_by_silence)}: silence is no part of the line."
-    figure = Lines(name, label.replace("wait", "age"), y_label, tuple(lines), log_x=True)
+    is_wide = audit.wait.longest > WIDE * audit.wait.median
+    figure = Lines(name, label.replace("wait", "age"), y_label, tuple(lines), log_x=is_wide)
     return Section(question, figure, says, _quantiles(audit))
 
 
@@ -145,13 +151,14 @@ def _backlog(audit: Audit) -> Section:
         f"on average, and {tally.max_backlog:,} at most, at {audit.at(tally.busiest)}. Summed over "
         f"all predictions that is the total delay, {tally.total_delay:,}."
     )
-    if audit.never:
+    is_never = audit.never and audit.deadline is None
+    if is_never:
         says += " Tickets that are never answered stay open to the end of the log."
     counts = {
         "rounds": audit.rounds,
         "total delay": tally.total_delay,
         "largest delay of an answer": tally.max_answered_delay,
-        "largest age without an answer": tally.max_unanswered_age if audit.never else None,
+        "largest age without an answer": tally.max_unanswered_age if is_never else None,
         "largest backlog": tally.max_backlog,
         "largest dual delay": tally.max_dual_delay,
     }

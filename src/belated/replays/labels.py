@@ -323,10 +323,11 @@ class Census:
 
     # --- How targets become labels ----------------------------------------------------------------
 
-    def settled(self, name: str, *, is_words: bool, is_told: bool) -> Labels:
+    def settled(self, name: str, *, is_words: bool, is_arrival: bool, is_told: bool) -> Labels:
         """Return how the target becomes a label: two words are a yes or no, and so are 0 and 1.
 
-        ``is_told`` says that the loss was chosen by the caller.
+        ``is_arrival`` says that it is whether an answer came, and ``is_told`` that the loss was
+        chosen by the caller.
         """
         how = self.how
         if how.positive is not None and not self.has_positive:
@@ -346,7 +347,7 @@ class Census:
                 raise LogError(f"replay: {name!r} holds words, which cannot be clipped")
             return replace(how, loss=how.loss if is_told else "logistic", positive=self._yes(name))
         found = self.array()
-        is_answer = bool(len(found)) and bool(np.isin(found, (0.0, 1.0)).all())
+        is_answer = (is_arrival or len(found) > 0) and bool(np.isin(found, (0.0, 1.0)).all())
         if is_answer and not is_told and how.clip is None:
             return replace(how, loss="logistic")
         return how

@@ -480,7 +480,9 @@ class Survey:
         """Decide what the first pass leaves open, do the second one, and return the task."""
         asked, census, head = self.asked, self.census, self.source.head
         is_words = self._truth(head).dtype.kind == "O"
-        how = census.settled(name, is_words=is_words, is_told=loss is not None)
+        how = census.settled(
+            name, is_words=is_words, is_arrival=self.is_arrival, is_told=loss is not None
+        )
         chosen, kinds, names = _features(head, name, features, asked, self.values)
         if self.source.order is not None:
             census.first_wrong = (

@@ -118,7 +118,7 @@ def standing(replay: Replay) -> str:
 def _listed(replay: Replay, names: Sequence[str]) -> str:
     found = []
     for name in names:
-        after = ", chosen afterwards," if name == BEST_WINDOW else ""
+        after = " (chosen afterwards)" if name == BEST_WINDOW else ""
         size = against(replay, name, says=False)
         found.append(f'"{name}"{after}{f" {size}" if size else ""}')
     return ", ".join(found)
