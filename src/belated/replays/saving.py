@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
@@ -80,7 +80,17 @@ def check_predictions(path: str | PathLike[str]) -> None:
 def write(path: str | PathLike[str], replay: Replay) -> None:
     """Write the key of every row, its times, its label, and what each method said; or nothing."""
     check_predictions(path)
-    write_rows(Path(path), lambda: _blocks(replay))
+    target = Path(path)
+    unfinished = target.with_name(f".{target.name}.unfinished")
+    write_rows = _write_csv if target.suffix.lower() == ".csv" else _write_parquet
+    try:
+        try:
+            write_rows(unfinished, _blocks(replay))
+            unfinished.replace(target)
+        finally:
+            unfinished.unlink(missing_ok=True)
+    except OSError as error:
+        raise BelatedError(f"cannot write {target}: {error}") from error
 
 
 def _blocks(replay: Replay) -> Iterator[dict[str, Array]]:
@@ -99,21 +109,6 @@ def _blocks(replay: Replay) -> Iterator[dict[str, Array]]:
             **{name: method.said[rows] for name, method in replay.methods.items()},
         }
         start = rows.stop
-
-
-def write_rows(target: Path, blocks: Callable[[], Iterator[dict[str, Array]]]) -> None:
-    """Write blocks of rows to a new file, which takes the place of the old one at the end."""
-    unfinished = target.with_name(f".{target.name}.unfinished")
-    try:
-        try:
-            (_write_csv if target.suffix.lower() == ".csv" else _write_parquet)(
-                unfinished, blocks()
-            )
-            unfinished.replace(target)
-        finally:
-            unfinished.unlink(missing_ok=True)
-    except OSError as error:
-        raise BelatedError(f"cannot write {target}: {error}") from error
 
 
 def _write_csv(path: Path, blocks: Iterator[dict[str, Array]]) -> None:
