@@ -245,8 +245,9 @@ def test_the_command_settles_what_silence_settles(
     given = ["audit", str(clicks(tmp_path)), "--predicted", "clicked_at", "--observed", "bought_at"]
     assert cli.main([*given, "--silence", "0", "--deadline", "24h", "--no-page"]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    assert "silence settled 100 after 24 h, 20 are not settled yet" in text
-    assert "Half of the labels are known after 24 h, and 17.1 are out at a time" in text
+    assert "30 of 150 predictions were answered (20 %), half of them within 2 h." in text
+    assert "100 count as silence, 24 h after prediction, and 20 are still open." in text
+    assert "the deadline waits 22 h longer, for the last 1 %. 17.1 are open at a time." in text
     assert cli.main([*given, "--silence", "0", "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert data["answered"] == 30

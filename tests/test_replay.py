@@ -32,6 +32,7 @@ from belated.replays.contenders import (
 )
 from belated.replays.task import Labels
 from belated.replays.words import summary
+from belated.report.slicing import coded
 
 pytestmark = [pytest.mark.compiled, pytest.mark.needs_compiler]
 
@@ -138,7 +139,7 @@ def test_numbers_are_sliced_by_value_or_in_fifths(distinct: int) -> None:
     column = rng.integers(0, distinct, 3_000).astype(np.float64)
     column[:10] = np.nan
     losses = {"a": np.ones(3_000)}
-    parts = measures.slices(column, np.ones(3_000, dtype=np.bool_), losses, np.ones(3_000))
+    parts = measures.slices(*coded(column), losses, np.ones(3_000))
     assert sum(part.count for part in parts) == 3_000
     assert parts[-1].value == "missing"
     assert len(parts) == 1 + min(distinct, 7 if distinct == 7 else 5)
@@ -289,7 +290,7 @@ def test_missing_columns_are_named() -> None:
 
 def test_a_log_without_features_is_predicted_by_its_bias() -> None:
     found = replay(small(), features=())
-    assert found.task.rows.indices.size == 0
+    assert found.task.everything.rows.indices.size == 0
     assert found.slices == {}
     assert "no features" in found.summary()
 
@@ -310,13 +311,23 @@ def test_one_answered_row_is_enough(tmp_path: Path) -> None:
 def test_the_verdict_is_computed(found: Replay) -> None:
     ours, at_once = found.methods[OURS].mean_loss, found.methods[AT_ONCE].mean_loss
     assert found.price == pytest.approx(1.0 - at_once / ours)
-    assert f", {-found.price:.1%} (" in found.verdict
     # Nothing is known of the first predictions; one start says little about the next one.
-    assert "too short or too uneven to tell the price of lateness" in found.verdict
+    assert "no clear difference, so this log shows no price of lateness" in found.verdict
     assert ", -50.0% (" in changed(found, AT_ONCE, -0.5).verdict
     assert "that is the price of lateness" in changed(found, AT_ONCE, -0.5).verdict
     assert found.verdict in repr(found)
     assert str(found) == found.summary()
+
+
+def test_pairs_are_named_where_they_help() -> None:
+    rng, asked = np.random.default_rng(0), np.arange(600.0)
+    sides = [rng.choice(["left", "right"], 600).astype(object) for _ in range(2)]
+    target = (sides[0] == sides[1]).astype(np.float64)
+    log = Log(asked, asked + 5.5, target=target, features=dict(zip("ab", sides, strict=True)))
+    assert "--interactions auto" in summary(replay(log))
+    assert "--interactions auto" not in summary(replay(log, interactions="auto"))
+    assert replay(small()).pairs is not None
+    assert "--interactions auto" not in summary(replay(small()))
 
 
 def uneven(found: Replay, name: str, share: float) -> Replay:
@@ -324,11 +335,11 @@ def uneven(found: Replay, name: str, share: float) -> Replay:
     from dataclasses import replace
 
     ours = found.methods[OURS]
-    losses = ours.losses.copy()
-    few = np.flatnonzero(found.task.known)[:5]
-    losses[few] += share * ours.mean_loss * found.counted / len(few)
+    losses = ours.lost[:].copy()
+    few = slice(0, 5)
+    losses[few] += share * ours.mean_loss * found.counted / 5
     loss = ours.mean_loss * (1.0 + share)
-    other = replace(found.methods[name], losses=losses, mean_loss=loss, later_loss=loss)
+    other = replace(found.methods[name], lost=losses, mean_loss=loss, later_loss=loss)
     return replace(found, methods={**found.methods, name: other})
 
 
@@ -338,8 +349,8 @@ def changed(found: Replay, name: str, share: float) -> Replay:
 
     ours = found.methods[OURS]
     more = share * ours.mean_loss
-    losses, loss = ours.losses + more, ours.mean_loss + more
-    other = replace(found.methods[name], losses=losses, mean_loss=loss, later_loss=loss)
+    losses, loss = ours.lost[:] + more, ours.mean_loss + more
+    other = replace(found.methods[name], lost=losses, mean_loss=loss, later_loss=loss)
     return replace(found, methods={**found.methods, name: other})
 
 
@@ -353,12 +364,12 @@ def test_later_predictions_are_all_but_the_first_tenth(found: Replay) -> None:
 def test_the_best_window_is_the_best_of_several(found: Replay) -> None:
     best = found.methods[BEST_WINDOW]
     assert "this window turns out best of" in best.about
-    for window in found.task.arrivals.windows():
+    for window in found.task.windows:
         assert best.mean_loss <= replay(small(), window=window).methods[WINDOW].mean_loss
     on_arrival = found.methods[ON_ARRIVAL]
     assert on_arrival.used == found.counted
     model = LinearModel("squared", wait=None)
-    said = model.replay(found.task.rows, found.task.labels, found.task.events)
+    said = model.replay(found.task.everything.rows, found.task.labels, found.task.heard().events)
     assert on_arrival.predictions.tolist() == said.tolist()
 
 
@@ -432,7 +443,7 @@ def test_the_page_has_its_parts(flown: Replay, tmp_path: Path) -> None:
         "share that came true",
         "days after 2013-02-04 05:00 (America/New_York)",
         "How does carrier matter?",
-        "would be the error with the best other method here",
+        "the error with the best other method here",
         flown.verdict,
     ):
         assert part in text, part
@@ -553,9 +564,9 @@ def test_progress_reaches_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
 
     bar = Bar()
     task = replay(small()).task
-    player = contenders.Replayer(task, (), bar)
-    assert len(list(player.run())) == 5
-    assert bar.steps == contenders.Replayer.steps(task, ())
+    player = contenders.Replayer(task, (), refit=100.0)
+    assert len(list(player.run(bar))) == 7
+    assert bar.steps == player.steps
 
 
 # ---- other libraries ---------------------------------------------------------------------------

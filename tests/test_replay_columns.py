@@ -17,6 +17,7 @@ from belated.models.linear import LinearModel
 from belated.replays import replay
 from belated.replays.contenders import MEAN, OURS, WINDOW
 from belated.replays.labels import Silence, in_unit
+from belated.replays.task import Block
 from belated.replays.words import kinds
 
 # What is tested is what stands around the models; compiled, those take no time.
@@ -139,7 +140,7 @@ def test_a_stored_description_gives_the_predictions_of_the_replay(tmp_path: Path
     kinds = Kinds.from_dict(json.loads(json.dumps(found.task.kinds.to_dict())))
     raw = [{name: table[name][t] for name in table} for t in range(ROUNDS)]
     model, live = LinearModel("squared"), []
-    for event in found.task.events.tolist():
+    for event in found.task.heard().events.tolist():
         if event >= 0:
             live.append(model.predict(kinds.row(raw[event])).value)
         else:
@@ -319,7 +320,8 @@ def test_silence_is_that_of_the_live_model() -> None:
     task = found.task
     model = LinearModel("logistic", silence=0.0, deadline=20.0, wait=None)
     live = []
-    for event, at in zip(task.spoken.tolist(), task.spoken_at.tolist(), strict=True):
+    part = task.heard(Block.spoken)
+    for event, at in zip(part.events.tolist(), part.at.tolist(), strict=True):
         if event >= 0:
             live.append(model.predict({"size": table["size"][event]}, at=at).value)
         else:
@@ -345,7 +347,7 @@ def test_the_running_mean_counts_silence_at_once(loss: Any) -> None:
     prior = 0.5 if loss == "logistic" else 0.0
     current: dict[int, float] = {}
     said = []
-    for event in found.task.spoken.tolist():
+    for event in found.task.heard(Block.spoken).events.tolist():
         if event >= 0:
             count = len(current) + 2.0 * prior
             said.append((sum(current.values()) + prior) / count if count else 0.0)

@@ -89,21 +89,21 @@ def test_measures_of_chances_are_those_of_others() -> None:
     values, weights = rng.random(300).round(1), rng.integers(1, 4, 300).astype(np.float64)
     values = np.clip(values, 0.05, 0.95)
     labels = (rng.random(300) < values).astype(np.float64)
-    found = scores(Labels("logistic"), values, labels, weights)
+    found = scores(Labels("logistic"), values, labels, weights, ())
     assert found["AUC"] == pytest.approx(
         metrics.roc_auc_score(labels, values, sample_weight=weights)
     )
     assert found["accuracy"] == pytest.approx(
         metrics.accuracy_score(labels, values > 0.5, sample_weight=weights)
     )
-    assert math.isnan(auc(values, np.ones(300, dtype=np.bool_), weights))
+    assert math.isnan(auc(values, np.ones(300), weights))
 
 
 def test_measures_of_numbers_are_those_of_others() -> None:
     rng = np.random.default_rng(4)
     values, labels, weights = rng.normal(size=(3, 200))
     weights = weights**2
-    found = scores(Labels("quantile", quantile=0.9), values, labels, weights)
+    found = scores(Labels("quantile", quantile=0.9), values, labels, weights, ())
     assert found["RMSE"] == pytest.approx(
         metrics.root_mean_squared_error(labels, values, sample_weight=weights)
     )

@@ -266,8 +266,8 @@ def test_commands(store: Any, capsys: pytest.CaptureFixture[str]) -> None:
     store.export("plain", "plain.parquet")
     how = "--loss squared --deadline 5h --silence 0 --ignore hour"
     for command, says in (
-        ("audit m.pq", "silence settled 125"),
-        ("audit m.pq --deadline 5h", "after 5 h"),
+        ("audit m.pq", "125 count as silence"),
+        ("audit m.pq --deadline 5h", "5 h after prediction"),
         ("replay m.pq --deadline 5h", "200 predictions of the label"),
         ("replay m.pq --save m.belated --key key", "200 predictions of the label; 188 count"),
         (f"replay m.pq {how}", "Predicted from page."),

@@ -2,7 +2,7 @@
 
 >>> found = audit({"asked_at": [0, 1, 2, 3], "answered_at": [9, 2, 3, 4]}, unit="h")
 >>> print(found.experience)
-Half of the answers are known after 1 h, and 0.75 are out at a time.
+4 of 4 predictions were answered (100 %), half of them within 1 h. 0.75 are open at a time.
 >>> found.factor, found.wait_in_predictions
 (1.3228756555322954, 0)
 """
@@ -68,7 +68,8 @@ def audit(
     are about what is guaranteed in the worst case, and not about the error on this log.
 
     With a ``deadline`` ("30d", a timedelta, or a number in the unit of the log) no answer until
-    then is one: such tickets are settled by silence, and no longer out. ``answered_only`` leaves
+    then is one: such tickets are settled by silence, and no longer open. Waits are those of the
+    answers that came; silence is counted apart. ``answered_only`` leaves
     out the deadline of a model of a store, so that no answer is none.
 
     ``target`` is the column of labels; a ``Log`` has its own. Where there are two to ten, waits are
@@ -109,6 +110,7 @@ def audit(
         log.is_calendar,
         tally,
         log.bad,
+        tally.waits if span is None else settling.waits,
         waits.outcomes(),
         is_epoch=log.is_epoch,
         notes=(*log.notes, *filter(None, (left_out, waits.distances.note()))),

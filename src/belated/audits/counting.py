@@ -206,6 +206,8 @@ class Settling:
     """The latest time that the log has shown."""
     silent: int = 0
     """Tickets whose deadline has passed without an answer."""
+    waits: Spread = field(default_factory=Spread)
+    """How long the answers took that came until then."""
     _due: Array = field(default_factory=lambda: np.empty(0))
 
     @property
@@ -229,6 +231,8 @@ class Settling:
         is_over = waiting <= self.latest
         self.silent += int(np.count_nonzero(is_over))
         self._due = waiting[~is_over]
+        took = times.lengths[~is_silent].astype(np.float64)
+        self.waits.add(took, took)
         waits = None if times.waits is None else np.where(is_silent, self.span, times.waits)
         return Times(times.predicted_at, ends, np.ones_like(times.answered), times.clock, waits)
 

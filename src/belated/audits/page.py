@@ -18,6 +18,8 @@ from belated.report import Bars, Lines, Page, Section, Series, Table
 from belated.report.durations import axis, wait_axis
 from belated.report.plain import first_up, plain
 
+WIDE = 100.0
+"""Times the median that the longest wait is, from which on an axis of ages is logarithmic."""
 POINTS = 300
 """Most points of a curve on the page."""
 
@@ -31,13 +33,11 @@ def page_of(audit: Audit, command: str) -> Page:
         _patience(audit),
         _guarantees(audit),
     )
-    others = f"{audit.never:,} never" if audit.deadline is None else audit.settled_by_silence
     facts = {"belated": __version__, "notes": "; ".join(audit.notes)}
     facts["left out"] = str(audit.bad) if audit.bad else ""
     return Page(
         f"{Path(audit.name).name}: what lateness costs",
-        f"{f'{audit.experience} {audit.warning}'.rstrip()}\n\n{audit.theory}\n\n{title(audit)}. "
-        f"{audit.answered:,} {'was' if audit.answered == 1 else 'were'} answered, {others}.",
+        f"{f'{audit.experience} {audit.warning}'.rstrip()}\n\n{audit.theory}\n\n{title(audit)}.",
         sections,
         command,
         {name: text for name, text in facts.items() if text},
@@ -46,39 +46,51 @@ def page_of(audit: Audit, command: str) -> Page:
 
 
 def _numbers(audit: Audit) -> tuple[tuple[str, str], ...]:
-    """Return what to remember: how long, how many, and how sure an answer is to come."""
-    if not audit.tally.answered:
+    """Return what to remember: how many answers come, how late, and how many are open."""
+    if not audit.answered:
         return ()
-    what = "answers" if audit.deadline is None else "labels"
-    share = f"{100.0 * audit.answered / audit.rounds:.3g} %"
-    return (
-        (audit.lasting(audit.wait.median), f"until half of the {what} are known"),
-        (plain(float(f"{audit.open_at_a_time:.3g}")), "answers are out at a time"),
-        (share, "of all predictions were ever answered"),
+    share, silent = (
+        f"{100.0 * part / audit.rounds:.3g} %" for part in (audit.answered, audit.silent)
     )
+    found = [
+        (share, "of all predictions were answered"),
+        (audit.lasting(audit.wait.median), "until half of the answers were there"),
+    ]
+    if audit.deadline is None:
+        open_now = plain(float(f"{audit.open_at_a_time:.3g}"))
+        return (*found, (open_now, "predictions are open at a time"))
+    return (*found, (silent, f"count as silence after {audit.lasting(audit.deadline)}"))
 
 
 def _waits(audit: Audit) -> Section:
-    """Show what share of answers has come after how long."""
-    question = "How long do answers take?"
-    edges, counts, _ = audit.tally.waits.filled()
+    """Show what share of all predictions is answered at what age."""
+    question = "How many are answered, and how late?"
+    edges, counts, _ = audit.answers.filled()
     if not len(edges):
-        return Section(question, None, "No answer ever came.", _quantiles(audit))
+        return Section(question, None, audit.experience, _quantiles(audit))
     points, (scale, label) = chosen(len(edges)), wait_axis(audit.wait.p90, audit.unit)
     shares = 100.0 * (np.cumsum(counts) / audit.rounds)[points]
-    line = Series.of("answered", edges[points] * scale, shares)
-    name, y_label = "Share of all predictions that are answered", "answered within that wait, %"
-    others = f"{audit.never / audit.rounds:.1%} of all predictions were never answered."
+    ages = edges[points] * scale
     if audit.deadline is not None:
-        others = f"Silence counts as an answer: {audit.settled_by_silence}."
+        ages, shares = np.append(ages, audit.deadline * scale), np.append(shares, shares[-1])
+    lines = [Series.of("answered", ages, shares)]
+    if audit.deadline is not None:
+        ends = (0.0, float(shares[-1]))
+        lines.append(Series("deadline", (audit.deadline * scale,) * 2, ends, dashed=True))
+    name, y_label = "Share of all predictions that are answered, by age", "answered, %"
     median, p99, longest = map(
         audit.lasting, (audit.wait.median, audit.wait.p99, audit.wait.longest)
     )
     says = (
-        f"Half of all answers come within {median}, 99 % within {p99}; the longest took {longest}. "
-        f"{others}"
+        f"Half of the answers came within {median}, 99 % within {p99}; the longest took {longest}. "
+        f"{audit.answered / audit.rounds:.1%} of all predictions were answered. "
     )
-    figure = Lines(name, label, y_label, (line,), log_x=True)
+    if audit.deadline is None:
+        says += f"The other {audit.never / audit.rounds:.1%} were not."
+    else:
+        says += f"{first_up(audit.settled_by_silence)}: silence is no part of the line."
+    is_wide = audit.wait.longest > WIDE * audit.wait.median
+    figure = Lines(name, label.replace("wait", "age"), y_label, tuple(lines), log_x=is_wide)
     return Section(question, figure, says, _quantiles(audit))
 
 
@@ -87,12 +99,15 @@ def _quantiles(audit: Audit) -> Table:
     for name, found, text in (
         ("wait", audit.wait, audit.lasting),
         ("delay (predictions meanwhile)", audit.delay, lambda value: plain(value, 4)),
-        ("dual delay (answers meanwhile)", audit.dual_delay, lambda value: plain(value, 4)),
+        ("dual delay (labels meanwhile)", audit.dual_delay, lambda value: plain(value, 4)),
     ):
         values = (found.mean, found.median, found.p90, found.p99, found.longest)
         rows.append((name, *map(text, values)))
     heads = ("", "mean", *(f"{share:.0%}" for share in SHARES), "longest")
-    return Table(heads, tuple(rows), "Of predictions that were answered")
+    of = "Of answers that came"
+    if audit.deadline is not None:
+        of += "; delays are those until the answer or the deadline"
+    return Table(heads, tuple(rows), of)
 
 
 def _labels(audit: Audit) -> Iterable[Section]:
@@ -136,13 +151,14 @@ def _backlog(audit: Audit) -> Section:
         f"on average, and {tally.max_backlog:,} at most, at {audit.at(tally.busiest)}. Summed over "
         f"all predictions that is the total delay, {tally.total_delay:,}."
     )
-    if audit.never:
+    is_never = audit.never and audit.deadline is None
+    if is_never:
         says += " Tickets that are never answered stay open to the end of the log."
     counts = {
         "rounds": audit.rounds,
         "total delay": tally.total_delay,
         "largest delay of an answer": tally.max_answered_delay,
-        "largest age without an answer": tally.max_unanswered_age if audit.never else None,
+        "largest age without an answer": tally.max_unanswered_age if is_never else None,
         "largest backlog": tally.max_backlog,
         "largest dual delay": tally.max_dual_delay,
     }

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from belated.audits import promises
-from belated.audits.counting import Patience, Quantiles, Tally, by_clock, by_rounds
+from belated.audits.counting import Patience, Quantiles, Spread, Tally, by_clock, by_rounds
 from belated.audits.labels import Outcome, by_label, warning
 from belated.audits.promises import Promise
 from belated.logs.log import SECONDS, BadRows, Unit, as_date
 from belated.report import Page
 from belated.report.durations import humane, iso_moment, moment
 from belated.report.finding import Finding
-from belated.report.plain import counted, plain
+from belated.report.plain import counted, first_up, plain
 from belated.tables import as_html
 
 LABELLED = ("LinearModel", "Intervals")
@@ -41,6 +41,8 @@ class Audit(Finding):
     is_calendar: bool
     tally: Tally
     bad: BadRows
+    answers: Spread
+    """How long the answers took that came, in time if there is a deadline."""
     outcomes: tuple[Outcome, ...] = ()
     """Waits by label, the quickest first, where there are two to ten labels."""
     is_epoch: bool = False
@@ -94,8 +96,8 @@ class Audit(Finding):
 
     @cached_property
     def wait(self) -> Quantiles:
-        """r_t - l_t of the answered, in the log's unit."""
-        return Quantiles.of(self.tally.waits)
+        """r_t - l_t of the answers that came, in the log's unit; silence has no part in it."""
+        return Quantiles.of(self.answers)
 
     @cached_property
     def patience(self) -> Patience:
@@ -134,7 +136,7 @@ class Audit(Finding):
 
     @property
     def verdict(self) -> str:
-        """What to know about this log: what is felt of its lateness, and then the theory."""
+        """What to know about this log: how late its answers are, and then the theory."""
         return f"{self.experience} {self.theory}"
 
     @property
@@ -144,28 +146,46 @@ class Audit(Finding):
 
     @property
     def experience(self) -> str:
-        """What an engineer notices: how long answers take, and how many are out."""
-        if not self.tally.answered:
-            return "No answer ever came, so there is nothing to wait for."
+        """What an engineer notices: how many answers come, how late, and how many are open."""
+        if not self.answered:
+            return (
+                f"None of {counted(self.rounds, 'prediction')} was answered. {self._others}".strip()
+            )
         if self.tally.total_delay == 0:
             return "Nothing is late: every answer comes before the next prediction."
-        what = "answers" if self.deadline is None else "labels"
-        median = self.wait.median
-        when = f"after {self.lasting(median)}" if median else "at once"
-        waits = f"Half of the {what} are known {when}"
-        out = f"{plain(float(f'{self.open_at_a_time:.3g}'))} are out at a time"
-        if self.deadline is not None:
-            out += f" ({self.settled_by_silence})"
-        elif self.never:
-            out += f" ({self.never:,} never came)"
-        return f"{waits}, and {out}."
+        share = f"{float(f'{100.0 * self.answered / self.rounds:.3g}'):g} %"
+        found = f"{self.answered:,} of {counted(self.rounds, 'prediction')} were answered ({share})"
+        median = f"half of them within {self.lasting(self.wait.median)}"
+        found += f", {median}." if self.wait.median else ", half of them at once."
+        size = plain(float(f"{self.open_at_a_time:.3g}"))
+        return " ".join(filter(None, (found, self._others, f"{size} are open at a time.")))
+
+    @property
+    def _others(self) -> str:
+        """What became of predictions without an answer, and what a deadline adds."""
+        if self.deadline is None:
+            never = f"{self.never:,} {'was' if self.never == 1 else 'were'} never answered."
+            return never if self.never and self.answered else ""
+        found = f"{first_up(self.settled_by_silence)}."
+        extra = self.deadline - self.wait.p99
+        if self.answered and extra > 0.1 * self.deadline:
+            found += (
+                f" 99 % of the answers took at most {self.lasting(self.wait.p99)}: the deadline "
+                f"waits {self.lasting(extra)} longer, for the last 1 %."
+            )
+        return found
 
     @property
     def settled_by_silence(self) -> str:
         """How many tickets silence has settled, and how many are not settled yet."""
         assert self.deadline is not None  # without one silence settles nothing
-        after = f"silence settled {self.silent:,} after {self.lasting(self.deadline)}"
-        return f"{after}, {self.never:,} are not settled yet" if self.never else after
+        found = f"{self.silent:,} count as silence, {self.lasting(self.deadline)} after prediction"
+        is_one = self.never == 1
+        return (
+            f"{found}, and {self.never:,} {'is' if is_one else 'are'} still open"
+            if self.never
+            else found
+        )
 
     @property
     def theory(self) -> str:
@@ -194,7 +214,7 @@ class Audit(Finding):
     @property
     def advice(self) -> str:
         """How long the guarantee says to wait, by the clock and in predictions."""
-        patience, longest = self.patience, self.wait.longest
+        patience, longest = self.patience, self.tally.waits.largest
         if not patience.pays:
             return "for the guarantee every answer is worth waiting for"
         limit = self.lasting(patience.limit)

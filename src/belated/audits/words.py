@@ -51,11 +51,12 @@ def facts(audit: Audit) -> list[tuple[str, str]]:
     """Return name and text of what was counted."""
     tally = audit.tally
     share = audit.answered / audit.rounds
+    meanwhile = "meanwhile" if audit.deadline is None else "until the answer or the deadline"
     return [
         ("answered", f"{audit.answered:,} ({share:.1%}), {unanswered(audit)}"),
         ("wait", _times(audit)),
-        ("delay", f"{_counts(audit.delay)} predictions meanwhile"),
-        ("dual delay", f"{_counts(audit.dual_delay)} answers meanwhile"),
+        ("delay", f"{_counts(audit.delay)} predictions {meanwhile}"),
+        ("dual delay", f"{_counts(audit.dual_delay)} labels {meanwhile}"),
         (
             "backlog",
             f"mean {plain(tally.total_delay / audit.rounds, 3)}, most {tally.max_backlog:,} open, "
@@ -72,7 +73,7 @@ def unanswered(audit: Audit) -> str:
 
 
 def _times(audit: Audit) -> str:
-    if not audit.tally.answered:
+    if not audit.answered:
         return "no answer came"
     wait = audit.wait
     named = (("median", wait.median), ("90 %", wait.p90), ("99 %", wait.p99))

@@ -1039,7 +1039,8 @@ class Replay:
     """A whole log for a model: events t for the prediction of ticket t, ~t for its label.
 
     Ticket t has row t - ``begin``, which is also where its prediction goes, and label t -
-    ``first``. ``times`` has one per event, ``spans`` one per row, or each one for all.
+    ``first``; where ``first`` is negative, labels stand beside their events. ``times`` has one per
+    event, ``spans`` one per row, or each one for all.
     """
 
     def __init__(self, linear: Linear, events, rows, labels, weights, first, times, spans):
@@ -1073,7 +1074,7 @@ class Replay:
                     return i
                 self.out[row] = self.linear.value
             else:
-                row = ~event - self.first
+                row = ~event - self.first if self.first >= 0 else i
                 label, weight = self.label[row], self.weight[row]
                 self.status_of[row] = self.linear.observe(~event, label, weight, at, True)
         return end
@@ -1249,6 +1250,27 @@ class LinearModel(Online):
         finally:
             self._end_replay(replay.begin, kind, keys)
         return replay
+
+    def _feed(self, rows, events, labels, weights, at):
+        """Do the next events of a log whose caller has checked them, and return the predictions.
+
+        Labels and weights stand beside their events, so that a log can be fed in parts.
+        """
+        return self._alone("replay", lambda: self._fed(rows, events, labels, weights, at))
+
+    def _fed(self, rows, events, labels, weights, at):
+        linear = self._linear
+        linear.roll_back()
+        times, kind = self._times.of_events(at, len(events), "replay")
+        spans = self._times.spans(None, 0, "replay")
+        sparse = self._rows_of(rows, "replay")
+        self._kind_of_rows |= self._rows.kind
+        replay = Replay(linear, events, sparse, labels, weights, -1, times, spans)
+        try:
+            self._run(replay, None)
+        finally:
+            self._end_replay(replay.begin, kind, None)
+        return replay.predictions
 
     def _end_replay(self, begin, kind, keys):
         """Note the kind of times, and the keys of tickets that can still be answered."""

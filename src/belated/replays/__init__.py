@@ -26,12 +26,11 @@ from belated.logs.reading import NOTHING_TOLD
 from belated.models.linear.losses import Loss
 from belated.replays import measures, others
 from belated.replays.baselines import check_refits
-from belated.replays.contenders import Contender, Replayer
+from belated.replays.contenders import OURS, Contender, Replayer
 from belated.replays.labels import Silence, in_unit
 from belated.replays.measures import Bin, Curve, Difference, Slice
 from belated.replays.result import Replay
 from belated.replays.task import Asked, Features, Labels, Task, task_of
-from belated.report.slicing import usual
 
 __all__ = ["Bin", "Contender", "Curve", "Difference", "Replay", "Slice", "replay"]
 
@@ -124,7 +123,7 @@ def replay(
         predicted,
         observed,
         features=features,
-        slices=tuple(slices or ()),
+        slices=None if slices is None else tuple(slices),
         known=tuple(known),
         weight=weight,
         key=key,
@@ -138,7 +137,7 @@ def replay(
     )
     source = data if isinstance(data, str | Path) else "the log"
     with row_counter(f"reading {source}", progress) as rows:
-        task = task_of(data, asked, how, said, loss=loss, progress=rows)
+        task = task_of(data, asked, how, said, loss=loss, progress=rows, first=first)
     others.check_loss(names, task.how)
     if refit is not None:
         check_refits(task.how.loss)
@@ -147,9 +146,7 @@ def replay(
         None if length is None else in_unit(length, log.unit, has_dates=log.has_dates)
         for length in (window, refit)
     )
-    if first is not None:
-        task = task.first(first)
-    return _played(task, names, held, every, slices, progress)
+    return _played(task, names, held, every, progress)
 
 
 def _played(
@@ -157,18 +154,13 @@ def _played(
     also: tuple[str, ...],
     window: float | None,
     refit: float | None,
-    slices: Sequence[str] | None,
     progress: bool | None,
 ) -> Replay:
     """Run all methods on a task, and gather what they lose in every slice."""
-    with progress_bar("replaying", Replayer.steps(task, also, refit), progress) as bar:
-        player = Replayer(task, also, bar, window, refit)
-        found = {method.name: method for method in player.run()}
-    if slices is None:
-        slices = usual({name: task.log.features[name] for name in task.features})
-    losses = {name: method.losses for name, method in found.items()}
-    parts = {
-        name: measures.slices(task.log.features[name], task.known, losses, task.weights)
-        for name in slices
-    }
-    return Replay(task, found, parts, player.ours)
+    player = Replayer(task, also, window, refit)
+    with progress_bar("replaying", player.steps, progress) as bar:
+        found = {method.name: method for method in player.run(bar)}
+    losses = {name: method.lost for name, method in found.items()}
+    weights = task.columns["known_weights"]
+    parts = {name: measures.slices(*task.sliced(name), losses, weights) for name in task.slices}
+    return Replay(task, found, parts, player.ours, player.pairs(found[OURS]))

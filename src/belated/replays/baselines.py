@@ -31,10 +31,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from belated.arrays import Array, Floats, Ints
+from belated.arrays import Array, Bools, Floats, Ints
 from belated.errors import BelatedError, MissingExtra
 from belated.models.linear import Rows
 from belated.models.linear.losses import LOSSES, Loss
+from belated.replays.columns import Numbers, quantiles
 
 FEWEST = 20
 """Labels below which nothing is fitted yet."""
@@ -47,6 +48,113 @@ class Feed(NamedTuple):
 
     events: Ints
     labels: Floats
+
+
+class Part(NamedTuple):
+    """Events of one block of predictions, with what belongs to each of them beside it."""
+
+    events: Ints
+    at: Array
+    """When they happen."""
+    labels: Floats
+    """Of labels; a prediction has 0."""
+    weights: Floats
+    """Of labels; a prediction has 1."""
+    delays: Ints
+    """Predictions made while each label was out, in the order of the labels."""
+
+
+class Feeder:
+    """Puts labels between the predictions of successive blocks, where they become known.
+
+    A label comes before predictions at the same time, but after its own prediction. Labels at one
+    time come in the order of their tickets. Only labels that are still to come are kept.
+
+    >>> feeder = Feeder()
+    >>> asked, due = np.array([0.0, 1.0, 2.0]), np.array([1.0, 9.0, 2.0])
+    >>> feeder.feed(asked, due, np.ones(3, np.bool_), asked, np.ones(3)).events.tolist()
+    [0, -1, 1, 2, -3]
+    """
+
+    def __init__(self) -> None:
+        self.made = 0
+        """Predictions of all blocks so far."""
+        self._waiting: list[Array] = []
+
+    def feed(
+        self,
+        asked: Array,
+        due: Array,
+        is_told: Bools,
+        labels: Floats,
+        weights: Floats,
+        *,
+        is_last: bool = False,
+    ) -> Part:
+        """Return the events of the next block; the last one also has all labels after it."""
+        count, first = len(asked), self.made
+        fresh = [first + np.flatnonzero(is_told), due[is_told], labels[is_told], weights[is_told]]
+        pairs = zip(self._waiting or [each[:0] for each in fresh], fresh, strict=True)
+        waiting = [np.concatenate(pair) for pair in pairs]
+        is_known = np.ones(len(waiting[0]), np.bool_) if is_last else waiting[1] <= asked[-1]
+        self._waiting = [column[~is_known] for column in waiting]
+        known = [column[is_known] for column in waiting]
+        order = np.argsort(known[1], kind="stable")
+        tickets, times, told, weight = (column[order] for column in known)
+        before = np.searchsorted(asked, times, side="left") + first
+        before = np.maximum(before, tickets + 1)
+        self.made += count
+        is_label = np.zeros(count + len(tickets), dtype=np.bool_)
+        is_label[before - first + np.arange(len(tickets))] = True
+
+        def merged(of_labels: Array, others: Array) -> Array:
+            found = np.empty(len(is_label), dtype=of_labels.dtype)
+            found[is_label], found[~is_label] = of_labels, others
+            return found
+
+        return Part(
+            merged(~tickets, np.arange(first, first + count)),
+            merged(times, asked),
+            merged(told, np.zeros(count)),
+            merged(weight, np.ones(count)),
+            before - tickets - 1,
+        )
+
+
+class RunningMean:
+    """The mean of the labels so far, block by block; silence counts until an answer comes.
+
+    Means of a yes or no, and of rates, start from one half.
+    """
+
+    def __init__(self) -> None:
+        self._waiting = [np.empty(0) for _ in range(3)]
+        self._sum = self._count = 0.0
+        self._rows = 0
+
+    def predict(self, block: Arrivals) -> Floats:
+        """Return the predictions of the next block."""
+        prior, silence = LOSSES[block.loss].prior, block.silence
+        base, asked, heard_at = silence or 0.0, block.predicted_at, block.heard_at
+        is_heard = np.isfinite(heard_at)
+        moved = (block.answers - base)[is_heard] * block.row_weights[is_heard]
+        fresh = heard_at[is_heard], moved, block.row_weights[is_heard]
+        waiting = [np.concatenate(pair) for pair in zip(self._waiting, fresh, strict=True)]
+        is_known = waiting[0] <= asked[-1]
+        self._waiting = [column[~is_known] for column in waiting]
+        times, values, counts = (column[is_known] for column in waiting)
+        order = np.argsort(times, kind="stable")
+        heard = np.searchsorted(times[order], asked, side="right")
+        sums = np.cumsum(np.append(self._sum, values[order]))
+        weights = np.cumsum(np.append(self._count, counts[order]))
+        self._sum, self._count = float(sums[-1]), float(weights[-1])
+        entered = weights[heard]
+        if silence is not None:
+            entered = np.arange(self._rows, self._rows + len(asked), dtype=np.float64)
+        self._rows += len(asked)
+        found = sums[heard] + base * entered + prior
+        size = entered + 2.0 * prior
+        return np.asarray(found / np.where(size > 0.0, size, 1.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,60 +185,50 @@ class Arrivals:
         return np.nextafter(self.predicted_at, np.inf)
 
     @property
-    def _weights(self) -> Floats:
+    def row_weights(self) -> Floats:
+        """How often each row counts."""
         return np.ones(len(self.predicted_at)) if self.weights is None else self.weights
 
-    def windows(self, shares: Iterable[float] = SHARES) -> list[float]:
-        """Return windows in which these shares of the answers come, and a finite deadline."""
+    @property
+    def waits(self) -> Floats:
+        """How long the answers take that are heard."""
         heard_at = self.heard_at
         is_heard = np.isfinite(heard_at)
-        waits = (heard_at - self.predicted_at)[is_heard]
-        found = [*np.quantile(waits, list(shares), method="higher")] if waits.size else []
-        limit = [self.deadline] if math.isfinite(self.deadline) else []
-        return sorted({float(window) for window in [*found, *limit] if window > 0.0})
+        return np.asarray((heard_at - self.predicted_at)[is_heard])
+
+    def windows(self, shares: Sequence[float] = SHARES) -> list[float]:
+        """Return windows in which these shares of the answers come, and a finite deadline."""
+        return windows(self.waits, self.deadline, shares)
 
     def _labels(self, is_heard: Array) -> Floats:
         silent = math.nan if self.silence is None else self.silence
         return np.where(is_heard, self.answers, silent)
+
+    def due(self, window: float) -> tuple[Floats, Floats, Bools]:
+        """Return when labels are told that are held back for a window, labels, and which are."""
+        due = np.maximum(self.predicted_at + window, self._after)
+        labels = self._labels(self.heard_at <= due)
+        return due, np.nan_to_num(labels), ~np.isnan(labels) & (self.row_weights > 0.0)
 
     def windowed(self, window: float) -> Feed:
         """Return what an online learner is fed: every label when its row is as old as the window.
 
         Labels after the last prediction are left out, and rows of weight 0.
         """
-        due = np.maximum(self.predicted_at + window, self._after)
-        labels = self._labels(self.heard_at <= due)
-        told = ~np.isnan(labels) & (due <= self.predicted_at[-1]) & (self._weights > 0.0)
-        rows = np.arange(len(due))
-        events = np.concatenate([~rows[told], rows])
-        order = np.argsort(np.concatenate([due[told], self.predicted_at]), kind="stable")
-        return Feed(np.ascontiguousarray(events[order]), np.nan_to_num(labels))
+        due, labels, is_told = self.due(window)
+        part = Feeder().feed(self.predicted_at, due, is_told, labels, self.row_weights)
+        return Feed(part.events, labels)
 
     def at(self, now: float, window: float = 0.0) -> tuple[Ints, Floats]:
         """Return the rows that are at least as old as the window, and their labels known now."""
         due = self.predicted_at + window
         labels = self._labels(self.heard_at <= now)
-        rows = np.flatnonzero((due <= now) & ~np.isnan(labels) & (self._weights > 0.0))
+        rows = np.flatnonzero((due <= now) & ~np.isnan(labels) & (self.row_weights > 0.0))
         return rows, labels[rows]
 
     def running_mean(self) -> Floats:
-        """Return by row the mean of the labels so far; silence counts until an answer comes.
-
-        Means of a yes or no, and of rates, start from one half.
-        """
-        prior, silence = LOSSES[self.loss].prior, self.silence
-        base, weights = silence or 0.0, self._weights
-        heard_at = self.heard_at
-        order = np.argsort(heard_at, kind="stable")
-        heard = np.searchsorted(heard_at[order], self.predicted_at, side="right")
-        moved = np.where(np.isfinite(heard_at), self.answers - base, 0.0) * weights
-        counts = weights if silence is None else np.ones(len(weights))
-        entered = np.append(0.0, np.cumsum(counts[order]))[heard]
-        if silence is not None:
-            entered = np.append(0.0, np.cumsum(counts))[:-1]
-        sums = np.append(0.0, np.cumsum(moved[order]))[heard] + base * entered + prior
-        counts = entered + 2.0 * prior
-        return np.asarray(sums / np.where(counts > 0.0, counts, 1.0))
+        """Return by row the mean of the labels so far."""
+        return RunningMean().predict(self)
 
     def started(self, predictions: Floats, feed: Feed) -> Floats:
         """Return an online learner's predictions, the running mean before its first label."""
@@ -138,22 +236,38 @@ class Arrivals:
         count = int(first[0]) if first.size else len(predictions)
         return np.where(np.arange(len(predictions)) < count, self.running_mean(), predictions)
 
-    def refitted(self, inputs: Any, fit: Fit, every: float, window: float = 0.0) -> Floats:
+    def refitted(
+        self,
+        inputs: Any,
+        fit: Fit,
+        every: float,
+        window: float = 0.0,
+        advance: Callable[[], None] = lambda: None,
+    ) -> Floats:
         """Return predictions of a model that is fitted anew after every so much time.
 
         ``inputs`` are a matrix with a row of features for each row. A fit sees rows that are at
-        least as old as ``window``, with the labels known then.
+        least as old as ``window``, with the labels known then; ``advance`` is called for each.
         """
         out = self.running_mean()
         start = self.predicted_at[0]
         number = np.floor((self.predicted_at - start) / every)
-        for fits in np.unique(number[number > 0.0]).tolist():
-            rows, labels = self.at(start + fits * every, window)
-            if len(rows) < FEWEST or np.ptp(labels) == 0.0:
-                continue
+        for fits in range(1, int(number[-1]) + 1):
+            advance()
             fresh = np.flatnonzero(number == fits)
-            out[fresh] = fit(inputs[rows], labels, self._weights[rows])(inputs[fresh])
+            rows, labels = self.at(start + fits * every, window)
+            if fresh.size and len(rows) >= FEWEST and np.ptp(labels) > 0.0:
+                out[fresh] = fit(inputs[rows], labels, self.row_weights[rows])(inputs[fresh])
         return out
+
+
+def windows(
+    waits: Numbers, deadline: float = math.inf, shares: Sequence[float] = SHARES
+) -> list[float]:
+    """Return windows in which these shares of the answers come, and a finite deadline."""
+    found = quantiles(waits, shares).tolist() if len(waits) else []
+    limit = [deadline] if math.isfinite(deadline) else []
+    return sorted({float(window) for window in [*found, *limit] if window > 0.0})
 
 
 class Chosen(NamedTuple):
@@ -216,13 +330,13 @@ def matrix(rows: Rows) -> Any:
     return sparse.csr_matrix((rows.values, columns, rows.indptr), shape=shape)
 
 
-def table(columns: Sequence[Array]) -> tuple[Array, list[bool]]:
+def table(features: Sequence[Array]) -> tuple[Array, list[bool]]:
     """Return columns as numbers, words by their first use, and which of them are words.
 
     NaN is missing. Words after the first :data:`MOST_WORDS` of a column are one.
     """
-    is_text = [column.dtype.kind != "f" for column in columns]
-    return np.column_stack([*map(_numbers, columns)]), is_text
+    is_text = [column.dtype.kind != "f" for column in features]
+    return np.column_stack([*map(_numbers, features)]), is_text
 
 
 def _numbers(column: Array) -> Floats:
@@ -287,7 +401,10 @@ def _ridge(loss: Loss, strength: float) -> Any:
 
 
 def _fitted(model: Any, inputs: Any, labels: Floats, weights: Floats) -> Any:
-    with warnings.catch_warnings():
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+    # Where other programs run as well, threads that wait for each other take several times as long.
+    with warnings.catch_warnings(), threadpool_limits(1):
         # A fit that stops early is what its user would get as well.
         warnings.simplefilter("ignore")
         return model.fit(inputs, labels, sample_weight=weights)

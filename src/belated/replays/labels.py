@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import shlex
 from collections import Counter
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any, Literal
 
@@ -21,6 +22,8 @@ from belated.logs.spans import span_in
 from belated.models.linear import LinearModel
 from belated.models.linear.losses import BINARY, LOSSES, Loss, named
 from belated.models.linear.settings import Wait
+from belated.replays.columns import Column, total
+from belated.timeline.times import Times
 
 FREQUENT = 5
 """Values of a target that a message shows."""
@@ -85,7 +88,7 @@ class Labels:
     def of(self, target: Array) -> Floats:
         """Return labels; NaN where the target is missing."""
         if self.positive is not None:
-            return self._signed(_equal(target, self.positive))
+            return self._signed(equal(target, self.positive))
         labels = np.asarray(target, dtype=np.float64)
         if self.clip is not None:
             labels = np.clip(labels, *self.clip)
@@ -120,79 +123,17 @@ class Labels:
         return target
 
 
-def settled(how: Labels, truth: Array, name: str, *, is_told: bool) -> Labels:
-    """Return how the target becomes a label, now that it is known: two words are a yes or no.
-
-    ``is_told`` says that the loss was chosen by the caller.
-    """
-    if how.is_binary:
-        return how
-    if truth.dtype.kind == "O":
-        if is_told and how.loss not in BINARY:
-            raise LogError(
-                f"replay: {name!r} holds words, and the {how.loss} loss needs numbers; leave out "
-                "the loss (--loss), or say what is a yes with positive (--positive)"
-            )
-        if how.clip is not None:
-            raise LogError(f"replay: {name!r} holds words, which cannot be clipped")
-        loss = how.loss if is_told else "logistic"
-        return replace(how, loss=loss, positive=_yes(truth, name))
-    known = truth[~np.isnan(truth)]
-    is_answer = bool(len(known)) and bool(np.isin(known, (0.0, 1.0)).all())
-    if is_answer and not is_told and how.clip is None:
-        return replace(how, loss="logistic")
-    return how
-
-
-def check_range(how: Labels, labels: Floats, name: str) -> None:
-    """Refuse labels that the loss does not take, by the first row that has one."""
-    allowed = LOSSES[how.loss].labels
-    if allowed.classes is not None:
-        return
-    known = np.where(np.isnan(labels), 0.0, labels)
-    wrong = np.flatnonzero((known < allowed.least) | (known > HUGE_LABEL))
-    if wrong.size:
-        more = f", and {wrong.size - 1:,} more have such" if wrong.size > 1 else ""
-        raise LogError(
-            f"replay: with the {how.loss} loss the target {name!r} must be {allowed.words}; row "
-            f"{wrong[0]} has {known[wrong[0]]:g}{more}. Mend them, cut the target (--clip LOW "
-            "HIGH), or take another loss (--loss)"
-        )
-
-
-def _yes(truth: Array, name: str) -> str:
-    """Return which of two words is the yes: that of a known pair, or else the rarer one."""
-    counts: Counter[str] = Counter(cell for cell in truth.tolist() if cell is not None)
-    if len(counts) > 2:
-        raise LogError(
-            f"replay: {name!r} holds {len(counts):,} different words; say which one is a yes with "
-            f"positive (--positive). The most frequent ones are {_listed(counts)}"
-        )
-    words = {word.strip().lower(): word for word in counts}
-    for _, yes in ANSWERS:
-        if yes in words:
-            return words[yes]
-    known = {no for no, _ in ANSWERS}
-    others = [word for small, word in words.items() if small not in known]
-    return min(others or words.values(), key=lambda word: (counts[word], word), default="yes")
-
-
 def _listed(counts: Counter[str]) -> str:
     return ", ".join(repr(value) for value, _ in counts.most_common(FREQUENT))
 
 
-def _equal(target: Array, positive: str) -> Floats:
+def equal(target: Array, positive: str) -> Floats:
     """Return where the target is the positive value, as 0 and 1; NaN where it is missing."""
     if target.dtype.kind == "f":
         wanted = _number(positive)
         found = np.where(np.isnan(target), np.nan, target == wanted)
     else:
         found = np.array([np.nan if cell is None else cell == positive for cell in target])
-    if not (found == 1.0).any():
-        known = Counter(str(cell) for cell in target.tolist() if cell is not None and cell == cell)
-        raise LogError(
-            f"replay: no target is {positive!r}; the most frequent ones are {_listed(known)}"
-        )
     return found.astype(np.float64)
 
 
@@ -207,10 +148,12 @@ def _number(positive: str) -> float:
         raise LogError(f"replay: the target holds numbers, got {positive!r}") from None
 
 
-# ---- what no answer means: nothing, or a label of its own, once a deadline has passed ------------
-# With silence, every row gets a label: what was heard until its deadline, or else that of silence.
-# Scores count the rows whose deadline has passed when the log ends, as only those are known for
-# sure; of younger ones, to count those that were heard of would count no silence.
+def is_there(cells: Array) -> Bools:
+    """Return which cells are not missing."""
+    if cells.dtype.kind == "f":
+        return np.asarray(~np.isnan(cells))
+    return np.array([cell is not None for cell in cells.tolist()], dtype=np.bool_)
+
 
 ENOUGH = 0.5
 """The share of rows that must be older than a deadline that was not given."""
@@ -241,17 +184,314 @@ class Silence:
             )
 
 
+# ---- what the targets of a log are, counted in one pass ------------------------------------------
+
+MANY_NUMBERS, MANY_WORDS = 1 << 12, 1 << 20
+"""Different values from which on they are no longer counted one by one."""
+
+
+@dataclass
+class Values:
+    """The values of a column: how often each is there while they are few, and the range of numbers.
+
+    >>> values = Values()
+    >>> values.add(np.array([2.0, 1.0, np.nan, 2.0]))
+    >>> values.counts, values.low, values.high, values.missing
+    (Counter({2.0: 2, 1.0: 1}), 1.0, 2.0, 1)
+    """
+
+    counts: Counter[Any] = field(default_factory=Counter)
+    is_many: bool = False
+    """Whether there are more values than ``counts`` has."""
+    low: float = math.inf
+    high: float = -math.inf
+    total: int = 0
+    missing: int = 0
+    is_words: bool = False
+
+    def add(self, cells: Array) -> None:
+        """Count cells; NaN and None are missing."""
+        self.total += len(cells)
+        self.is_words = cells.dtype.kind == "O"
+        if self.is_words:
+            self._count(Counter(cells.tolist()), MANY_WORDS)
+            self.missing += self.counts.pop(None, 0)
+            return
+        known = cells[~np.isnan(cells)]
+        self.missing += len(cells) - len(known)
+        if len(known):
+            self.low, self.high = min(self.low, known.min()), max(self.high, known.max())
+            if not self.is_many:
+                values, counts = np.unique(known, return_counts=True)
+                found = dict(zip(values.tolist(), counts.tolist(), strict=True))
+                self._count(found, MANY_NUMBERS)
+
+    def _count(self, found: Mapping[Any, int], most: int) -> None:
+        if self.is_many and None not in found:
+            return
+        self.counts.update({None: found[None]} if self.is_many else found)
+        self.is_many = self.is_many or len(self.counts) > most
+
+    @property
+    def known(self) -> int:
+        """How many cells are not missing."""
+        return self.total - self.missing
+
+    @property
+    def different(self) -> int:
+        """How many different values there are, a missing one being one."""
+        return len(self.counts) + bool(self.missing)
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether all cells are the same."""
+        if self.is_words:
+            return self.total > 1 and self.different == 1
+        return not self.missing and self.low == self.high
+
+    @property
+    def shown(self) -> str:
+        """What a constant is."""
+        return repr(next(iter(self.counts), None)) if self.is_words else f"{self.low:g}"
+
+    def array(self) -> Array:
+        """Return the different values: all of them while they are few, else some and both ends."""
+        if self.is_words:
+            return np.array(list(self.counts), dtype=object)
+        ends = [self.low, self.high] if self.low <= self.high else []
+        return np.unique(np.array([*self.counts, *ends], dtype=np.float64))
+
+
+class Census:
+    """What the first pass over a log counts to decide how targets become labels."""
+
+    def __init__(self, how: Labels) -> None:
+        self.how = how
+        self.known, self.waiting = Values(), Values()
+        """Targets of rows whose answer came, and of rows without a time at which it came."""
+        self.wrong = 0
+        """Targets that the loss does not take, ..."""
+        self.first_wrong: tuple[int, float] = (0, 0.0)
+        """... and the row and target of the first one."""
+        self.has_positive = False
+        self.rows = self.silent = 0
+        """Rows, and those without an answer."""
+        self.latest: Any = None
+        """The latest event of an answered row, or the latest prediction."""
+        self.longest: Any = None
+        """The longest that an answer took, as the clock of the log has it."""
+
+    def add(self, times: Times, truth: Array) -> None:
+        """Count the rows of a block."""
+        there = is_there(truth)
+        told = times.answered & there
+        self.known.add(truth[told])
+        self.waiting.add(truth[~times.answered & there])
+        self._check(truth)
+        self.rows += len(truth)
+        self.silent += int(np.count_nonzero(~times.answered))
+        ends, starts = times.observed_at[told], times.predicted_at
+        latest = ends.max(initial=starts.max())
+        self.latest = latest if self.latest is None else max(self.latest, latest)
+        if len(ends):
+            longest = (ends - starts[told]).max()
+            self.longest = longest if self.longest is None else max(self.longest, longest)
+
+    def _check(self, truth: Array) -> None:
+        """Count targets that cannot be a label."""
+        how = self.how
+        if how.positive is not None and not self.has_positive:
+            self.has_positive = bool((equal(truth, how.positive) == 1.0).any())
+        allowed = LOSSES[how.loss].labels
+        if allowed.classes is None and truth.dtype.kind == "f":
+            known = np.where(np.isnan(truth), 0.0, truth)
+            known = known if how.clip is None else np.clip(known, *how.clip)
+            wrong = np.flatnonzero((known < allowed.least) | (known > HUGE_LABEL))
+            if wrong.size and not self.wrong:
+                self.first_wrong = self.rows + int(wrong[0]), float(known[wrong[0]])
+            self.wrong += len(wrong)
+
+    @property
+    def values(self) -> Counter[Any]:
+        """Targets of all rows, as far as they were counted."""
+        return self.known.counts + self.waiting.counts
+
+    def array(self) -> Array:
+        """Return the different targets, as far as they were counted."""
+        found = [values.array() for values in (self.known, self.waiting) if values.known]
+        return np.unique(np.concatenate(found)) if found else np.empty(0)
+
+    # --- How targets become labels ----------------------------------------------------------------
+
+    def settled(self, name: str, *, is_words: bool, is_arrival: bool, is_told: bool) -> Labels:
+        """Return how the target becomes a label: two words are a yes or no, and so are 0 and 1.
+
+        ``is_arrival`` says that it is whether an answer came, and ``is_told`` that the loss was
+        chosen by the caller.
+        """
+        how = self.how
+        if how.positive is not None and not self.has_positive:
+            raise LogError(
+                f"replay: no target is {how.positive!r}; the most frequent ones are "
+                f"{_listed(Counter({word(cell): n for cell, n in self.values.items()}))}"
+            )
+        if how.is_binary:
+            return how
+        if is_words:
+            if is_told and how.loss not in BINARY:
+                raise LogError(
+                    f"replay: {name!r} holds words, and the {how.loss} loss needs numbers; leave "
+                    "out the loss (--loss), or say what is a yes with positive (--positive)"
+                )
+            if how.clip is not None:
+                raise LogError(f"replay: {name!r} holds words, which cannot be clipped")
+            return replace(how, loss=how.loss if is_told else "logistic", positive=self._yes(name))
+        found = self.array()
+        is_answer = (is_arrival or len(found) > 0) and bool(np.isin(found, (0.0, 1.0)).all())
+        if is_answer and not is_told and how.clip is None:
+            return replace(how, loss="logistic")
+        return how
+
+    def _yes(self, name: str) -> str:
+        """Return which of two words is the yes: that of a known pair, or else the rarer one."""
+        counts = self.values
+        if len(counts) > 2:
+            raise LogError(
+                f"replay: {name!r} holds {len(counts):,} different words; say which one is a yes "
+                f"with positive (--positive). The most frequent ones are {_listed(counts)}"
+            )
+        words: dict[str, str] = {word.strip().lower(): word for word in counts}
+        for _, yes in ANSWERS:
+            if yes in words:
+                return words[yes]
+        known = {no for no, _ in ANSWERS}
+        others = [word for small, word in words.items() if small not in known]
+        return min(others or words.values(), key=lambda word: (counts[word], word), default="yes")
+
+    def check_range(self, how: Labels, name: str) -> None:
+        """Refuse labels that the loss does not take, by the first row that has one."""
+        how.of(self.array())
+        allowed = LOSSES[how.loss].labels
+        if self.wrong and allowed.classes is None:
+            row, value = self.first_wrong
+            more = f", and {self.wrong - 1:,} more have such" if self.wrong > 1 else ""
+            raise LogError(
+                f"replay: with the {how.loss} loss the target {name!r} must be {allowed.words}; "
+                f"row {row} has {value:g}{more}. Mend them, cut the target (--clip LOW HIGH), or "
+                "take another loss (--loss)"
+            )
+
+    def refuse_doubt(self, how: Labels) -> None:
+        """Stop where silence seems to be an answer, and ``silence=`` is not given."""
+        if self.waiting.known:
+            usual, count = self.waiting.counts.most_common(1)[0]
+            usual, means, value = word(usual), "something", "VALUE"
+            if 2 * count >= self.waiting.known:
+                means, value = repr(usual), shlex.quote(usual)
+            raise LogError(
+                f"replay: {_rows(self.waiting.known)} a target and no time at which it was known "
+                f"(such as {usual!r}). If no answer means {means}, say so with --silence {value} "
+                "and, if answers stop to count after some time, --deadline 30d; to learn and count "
+                "only rows with an answer, --answered-only"
+            )
+        truth = self.known.array()
+        if self.known.known > 1 and np.ptp(how.of(truth)) == 0.0:
+            hint = (
+                f"If no answer means something else, say what with --silence VALUE: "
+                f"{_rows(self.silent)} no answer; to go on all the same, --answered-only"
+                if self.silent
+                else "There is nothing to predict; to go on all the same, --answered-only"
+            )
+            raise LogError(f"replay: every answer is {_alike(truth, how)}. {hint}")
+
+    # --- What no answer means ---------------------------------------------------------------------
+
+    def silence_of(self, how: Labels, said: Silence) -> float:
+        """Return the label that silence means; refuse what contradicts it."""
+        no, yes = LOSSES[how.loss].labels.classes or (0.0, 1.0)
+        text = word(said.value)
+        if how.positive is not None:
+            known = {word(cell) for cell in self.values}
+            if len(known) > 1 and text not in known:
+                listed = ", ".join(map(repr, sorted(known)[:5]))
+                raise LogError(f"replay: silence is a target, such as {listed}; got {text!r}")
+            silence = yes if text == how.positive else no
+        else:
+            try:
+                silence = float(how.of(np.array([float(text)]))[0])
+            except ValueError:
+                raise LogError(
+                    f"replay: silence is a target, here a number, got {text!r}"
+                ) from None
+        counts = self.waiting.counts
+        cells = list(counts)
+        labels = how.of(np.array(cells, dtype=object if how.positive else np.float64))
+        alike = sum(
+            counts[cell] for cell, label in zip(cells, labels, strict=True) if label == silence
+        )
+        if other := self.waiting.known - alike:
+            raise LogError(
+                f"replay: {_rows(other)} another target than silence, {said.value!r}, and no time "
+                "at which it was known"
+            )
+        return silence
+
+
 @dataclass(frozen=True, eq=False)
 class Hearing:
-    """Which labels are learned, which of them count, and what is only silence; by row."""
+    """Which labels are learned, which of them count, and what is only silence; by row.
 
+    With silence, every row gets a label: the answer until its deadline, or else that of silence.
+    Scores count the rows whose deadline has passed when the log ends, as only those are known for
+    sure. Without silence, rows that were answered are learned and count.
+    """
+
+    ends: Array
+    """When labels are known."""
+    labels: Floats
     heard: Bools
     counts: Bools
     is_silence: Bools
+    waits: Floats
+    """How long answers took; for silence, the deadline."""
 
-    def take(self, rows: Any) -> Hearing:
-        """Return some rows."""
-        return Hearing(self.heard[rows], self.counts[rows], self.is_silence[rows])
+
+@dataclass(frozen=True)
+class Deadline:
+    """When no answer is one, by the clock of a log."""
+
+    span: Any = None
+    """How long an answer counts; None: silence means nothing."""
+    silence: float = math.nan
+    latest: Any = None
+    """The latest event of the log."""
+
+    def hearing(self, times: Times, labels: Floats) -> Hearing:
+        """Return what is heard of the rows of a block."""
+        told = times.answered & ~np.isnan(labels)
+        waits = times.lengths
+        if self.span is None:
+            nothing = np.zeros(len(told), dtype=np.bool_)
+            return Hearing(times.observed_at, labels, told, told, nothing, waits.astype(float))
+        due = times.predicted_at + self.span
+        in_time = told & (np.where(told, times.observed_at, due) <= due)
+        is_over = due <= self.latest
+        is_silence = is_over & ~in_time
+        return Hearing(
+            np.where(in_time, times.observed_at, due),
+            np.where(in_time, labels, np.where(is_silence, self.silence, np.nan)),
+            in_time | is_silence,
+            is_over,
+            is_silence,
+            np.where(in_time, waits, self.span).astype(float),
+        )
+
+
+def names_of(how: Labels) -> tuple[str, ...]:
+    """Return what a yes and a no are called where they are made from a target."""
+    if how.threshold is not None:
+        return f"above {how.threshold:g}", f"at most {how.threshold:g}"
+    return () if how.positive is None else (how.positive, f"not {how.positive}")
 
 
 def arrivals(log: Log, said: Silence) -> Floats:
@@ -259,46 +499,6 @@ def arrivals(log: Log, said: Silence) -> Floats:
     if word(said.value) == "1":
         raise LogError("replay: an answer is a 1, and so cannot be what silence means; say 0")
     return np.where(log.answered, 1.0, np.nan)
-
-
-def heard(
-    log: Log, labels: Floats, truth: Array, how: Labels, said: Silence
-) -> tuple[Log, Floats, Labels, Hearing]:
-    """Return the log, its labels, how they are learned, and which of them are heard and count."""
-    if said.value is not None:
-        return _with_silence(log, labels, truth, how, said)
-    known = log.answered & ~np.isnan(labels)
-    if not known.any():
-        raise LogError(f"replay: {log.name} has no answered row with a target")
-    if not said.answered_only:
-        _refuse_doubt(log, labels, truth, known, how)
-    return log, labels, how, Hearing(known, known, np.zeros(len(log), np.bool_))
-
-
-def _refuse_doubt(log: Log, labels: Floats, truth: Array, known: Bools, how: Labels) -> None:
-    """Stop where silence seems to be an answer, and ``silence=`` is not given."""
-    waiting = ~log.answered & ~np.isnan(labels)
-    if waiting.any():
-        counts = Counter(word(cell) for cell in truth[waiting].tolist())
-        usual, count = counts.most_common(1)[0]
-        means, value = "something", "VALUE"
-        if 2 * count >= waiting.sum():
-            means, value = repr(usual), shlex.quote(usual)
-        raise LogError(
-            f"replay: {_rows(int(waiting.sum()))} a target and no time at which it was known (such "
-            f"as {usual!r}). If no answer means {means}, say so with --silence {value} and, if "
-            "answers stop to count after some time, --deadline 30d; to learn and count only rows "
-            "with an answer, --answered-only"
-        )
-    if np.count_nonzero(known) > 1 and np.ptp(labels[known]) == 0.0:
-        silent = int(np.count_nonzero(~log.answered))
-        hint = (
-            f"If no answer means something else, say what with --silence VALUE: {_rows(silent)} no "
-            "answer; to go on all the same, --answered-only"
-            if silent
-            else "There is nothing to predict; to go on all the same, --answered-only"
-        )
-        raise LogError(f"replay: every answer is {_alike(truth[known], how)}. {hint}")
 
 
 def _alike(truth: Array, how: Labels) -> str:
@@ -318,92 +518,27 @@ def _rows(count: int) -> str:
     return f"{count:,} row has" if count == 1 else f"{count:,} rows have"
 
 
-def _with_silence(
-    log: Log, labels: Floats, truth: Array, how: Labels, said: Silence
-) -> tuple[Log, Floats, Labels, Hearing]:
-    """Give every row the label that it has at its deadline."""
-    if log.weight is not None:
-        raise LogError("replay: with silence every label counts once; leave out the weight")
-    silence = _label(how, said, truth)
-    told = log.answered & ~np.isnan(labels)
-    other = ~log.answered & ~np.isnan(labels) & (labels != silence)
-    if other.any():
-        raise LogError(
-            f"replay: {_rows(int(other.sum()))} another target than silence, {said.value!r}, and "
-            "no time at which it was known"
-        )
-    starts, ends = log.times.predicted_at, np.where(told, log.times.observed_at, 0)
-    span = _span(log, said, starts, ends, told)
-    due = starts + span
-    in_time = told & (ends <= due)
-    last = ends[told].max(initial=starts.max())
-    is_over = due <= last
-    if not is_over.any():
-        raise LogError(
-            "replay: no deadline has passed when the log ends; give a shorter --deadline"
-        )
-    is_silence = is_over & ~in_time
-    heard_by = in_time | is_silence
-    observed = np.where(in_time, ends, due)
-    changed = replace(
-        log,
-        observed_at=observed.view(log.predicted_at.dtype) if log.is_calendar else observed,
-        answered=heard_by,
-        waits=None if log.waits is None else np.where(in_time, log.waits, float(span)),
-    )
-    changed = replace(changed, observed_at=_gapped(changed, heard_by))
-    final = np.where(in_time, labels, np.where(is_silence, silence, np.nan))
-    how = replace(how, silence=silence, deadline=_deadline(log, said, span))
-    return changed, final, how, Hearing(heard_by, is_over, is_silence)
-
-
-def _gapped(log: Log, heard_by: Bools) -> Array:
-    """Return answers with gaps where none came in time."""
-    if log.observed_at.dtype.kind == "i":
-        return log.observed_at
-    nothing: Any = np.array("NaT", log.observed_at.dtype) if log.is_calendar else np.nan
-    return np.where(heard_by, log.observed_at, nothing)
-
-
-def _label(how: Labels, said: Silence, truth: Array) -> float:
-    """Return the label that silence means."""
-    no, yes = LOSSES[how.loss].labels.classes or (0.0, 1.0)
-    text = word(said.value)
-    if how.positive is not None:
-        known = {word(cell) for cell in truth.tolist() if cell is not None and cell == cell}
-        if len(known) > 1 and text not in known:
-            listed = ", ".join(map(repr, sorted(known)[:5]))
-            raise LogError(f"replay: silence is a target, such as {listed}; got {text!r}")
-        return yes if text == how.positive else no
-    try:
-        return float(how.of(np.array([float(text)]))[0])
-    except ValueError:
-        raise LogError(f"replay: silence is a target, here a number, got {text!r}") from None
-
-
 # ---- deadlines ---------------------------------------------------------------------------------
 
 
-def _span(log: Log, said: Silence, starts: Array, ends: Array, told: Bools) -> Any:
-    """Return the deadline in the unit of the clock; by default the longest that an answer took."""
+def deadline_of(log: Log, said: Silence, census: Census, starts: Column) -> Any:
+    """Return how long an answer counts, by the clock; by default the longest that one took."""
     if said.deadline is not None:
         span = in_unit(said.deadline, log.unit, has_dates=log.has_dates)
         return np.int64(round(span)) if starts.dtype.kind == "i" else span
-    if not told.any():
+    if census.longest is None:
         raise LogError("replay: no row has an answer; say --deadline to learn from silence alone")
-    waits = (ends - starts)[told]
-    longest = waits.max()
-    last = max(starts.max(), ends[told].max())
-    if np.mean(starts + longest <= last) < ENOUGH:
+    is_over = total(lambda start: start + census.longest <= census.latest, starts)
+    if is_over < ENOUGH * len(starts):
         raise LogError(
             "replay: the longest answer took so long that the deadline of most rows would be "
             "after the end of the log; say with --deadline how long an answer counts"
         )
-    return longest
+    return census.longest
 
 
-def _deadline(log: Log, said: Silence, span: Any) -> float | timedelta:
-    """Return the deadline as a model takes it: a length of time where times are dates."""
+def in_model(log: Log, said: Silence, span: Any) -> float | timedelta:
+    """Return a deadline as a model takes it: a length of time where times are dates."""
     if not log.has_dates:
         return float(span)
     length = timedelta(seconds=float(span) * SECONDS[log.unit or "s"])

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
-from belated.arrays import Array, Bools, Floats, Ints, add_in_order
+from belated.arrays import Array, Floats, Ints, add_in_order
 from belated.models.linear.losses import LOSSES
+from belated.replays.columns import (
+    Numbers,
+    at_ranks,
+    pairs_won,
+    parts,
+    quantiles,
+    sums_between,
+    total,
+)
 from belated.replays.labels import Labels
-from belated.report.plain import SAME
-from belated.report.slicing import coded, ranked
+from belated.report.slicing import ranked
 
 WINDOWS = 48
 """Most windows of a curve."""
@@ -54,38 +62,40 @@ class Slice:
     losses: Mapping[str, float]
 
 
-def mean(losses: Floats, weights: Floats) -> float:
-    """Return the weighted mean."""
-    return float(np.sum(losses * weights) / np.sum(weights))
-
-
 def finite(number: float) -> float | None:
     """Return a number, or None where it overflowed."""
     return number if math.isfinite(number) else None
 
 
-def curve(losses: Floats, weights: Floats, known: Bools) -> Curve:
-    """Return the curve of one method."""
-    tickets = np.flatnonzero(known)
-    cuts = np.linspace(0, len(tickets), min(WINDOWS, len(tickets)) + 1).astype(np.int64)
-    lost, counted = losses[tickets] * weights[tickets], weights[tickets]
-    sums, sizes = np.add.reduceat(lost, cuts[:-1]), np.add.reduceat(counted, cuts[:-1])
-    return Curve(tickets[cuts[1:] - 1] + 1, sums / sizes, np.cumsum(sums) / np.cumsum(sizes))
+def curve(losses: Numbers, weights: Numbers, ends: Ints) -> Curve:
+    """Return the curve of one method, of losses that count; ``ends`` are tickets after windows."""
+    cuts = cuts_of(len(losses), len(ends))
+    lost = (loss * weight for loss, weight in parts(losses, weights))
+    sums = sums_between(cuts, lost)
+    sizes = sums_between(cuts, (weight for (weight,) in parts(weights)))
+    return Curve(ends, sums / sizes, np.cumsum(sums) / np.cumsum(sizes))
 
 
-def calibration(values: Floats, labels: Floats, weights: Floats) -> tuple[Bin, ...]:
+def cuts_of(count: int, windows: int) -> Ints:
+    """Return where windows with the same number of rows begin and end."""
+    return np.linspace(0, count, windows + 1).astype(np.int64)
+
+
+def calibration(values: Numbers, labels: Numbers, weights: Numbers) -> tuple[Bin, ...]:
     """Return what was observed where about the same was predicted, in bins of equal counts.
 
     >>> calibration(np.array([0.1, 0.1, 0.8]), np.array([0.0, 1.0, 1.0]), np.ones(3))
     (Bin(count=2, predicted=0.1, observed=0.5), Bin(count=1, predicted=0.8, observed=1.0))
     """
-    shares = np.linspace(0.0, 1.0, BINS + 1)[1:-1]
-    edges = np.unique(np.quantile(values, shares, method="higher"))
-    places = np.searchsorted(edges, values, side="left")
-    sizes = np.bincount(places, weights)
-    predicted = np.bincount(places, weights * values)
-    observed = np.bincount(places, weights * labels)
-    counts = np.bincount(places)
+    edges = np.unique(quantiles(values, np.linspace(0.0, 1.0, BINS + 1)[1:-1]))
+    count = len(edges) + 1
+    sizes, predicted, observed, counts = np.zeros((4, count))
+    for value, label, weight in parts(values, labels, weights):
+        places = np.searchsorted(edges, value, side="left")
+        sizes += np.bincount(places, weight, minlength=count)
+        predicted += np.bincount(places, weight * value, minlength=count)
+        observed += np.bincount(places, weight * label, minlength=count)
+        counts += np.bincount(places, minlength=count)
     return tuple(
         Bin(int(counts[i]), float(predicted[i] / sizes[i]), float(observed[i] / sizes[i]))
         for i in np.flatnonzero(counts)
@@ -94,27 +104,34 @@ def calibration(values: Floats, labels: Floats, weights: Floats) -> tuple[Bin, .
 
 def calibration_error(bins: Sequence[Bin]) -> float:
     """Return by how much predictions are off on average, bin by bin."""
+    if not bins:
+        return math.nan
     off = add_in_order(bin.count * abs(bin.predicted - bin.observed) for bin in bins)
     return off / sum(bin.count for bin in bins)
 
 
 def slices(
-    column: Array, known: Bools, losses: Mapping[str, Floats], weights: Floats
+    names: Sequence[str], codes: Numbers, losses: Mapping[str, Numbers], weights: Numbers
 ) -> tuple[Slice, ...]:
-    """Return the mean losses of the most frequent values of a column; the rest is one slice."""
-    names, codes = coded(column[known])
-    size = np.bincount(codes, weights[known], minlength=len(names))
-    counts = np.bincount(codes, minlength=len(names))
-    sums = {
-        name: np.bincount(codes, weights[known] * lost[known], minlength=len(names))
-        for name, lost in losses.items()
-    }
-    found = []
-    for value, group in ranked(names, counts):
-        weight = float(size[group].sum())
-        mean_losses = {name: float(total[group].sum()) / weight for name, total in sums.items()}
-        found.append(Slice(value, int(counts[group].sum()), weight, mean_losses))
-    return tuple(found)
+    """Return the mean losses of the most frequent values of a column; the rest is one slice.
+
+    ``codes`` are the numbers of the values, by row.
+    """
+    size, counts = np.zeros(len(names)), np.zeros(len(names), dtype=np.int64)
+    sums = {name: np.zeros(len(names)) for name in losses}
+    for code, weight, *lost in parts(codes, weights, *losses.values()):
+        size += np.bincount(code, weight, minlength=len(names))
+        counts += np.bincount(code, minlength=len(names))
+        for found, each in zip(sums.values(), lost, strict=True):
+            found += np.bincount(code, weight * each, minlength=len(names))
+    used = np.flatnonzero(counts)
+    parted = []
+    for value, group in ranked([names[code] for code in used.tolist()], counts[used]):
+        rows = used[group]
+        whole = float(size[rows].sum())
+        means = {name: float(each[rows].sum()) / whole for name, each in sums.items()}
+        parted.append(Slice(value, int(counts[rows].sum()), whole, means))
+    return tuple(parted)
 
 
 def natural(parts: Sequence[Slice]) -> list[Slice]:
@@ -176,10 +193,11 @@ BLOCKS = (8, 20)
 LEAST = 5
 """Predictions in a block; with fewer there is no interval."""
 MANY = 10.0
-"""From how much more on a share is told as so many times, and the end of an interval as many."""
-ALIKE = "about the same"
-UNKNOWN = "cannot tell"
-"""What is said of a tie, by how wide its interval is."""
+"""From how much more on a share is told as so many times."""
+WIDE = 1.0
+"""Shares whose interval goes beyond this and holds 0 say nothing, and are not shown."""
+BETTER, WORSE, NO_DIFFERENCE = "better", "worse", "no clear difference"
+"""What is said of a method beside ours: its interval is below 0, above 0, or holds 0."""
 _QUANTILES = (
     *(2.3646, 2.3060, 2.2622, 2.2281, 2.2010, 2.1788, 2.1604),
     *(2.1448, 2.1314, 2.1199, 2.1098, 2.1009, 2.0930),
@@ -210,26 +228,26 @@ class Difference:
         return self.low <= 0.0 <= self.high
 
     @property
-    def is_same(self) -> bool:
-        """Whether a share is a tie with a narrow interval; in a wide one much may be hidden.
+    def is_wide(self) -> bool:
+        """Whether a share is a tie whose interval is too wide to say anything.
 
-        >>> Difference(0.01, -0.02, 0.04).is_same, Difference(4.25, -0.7, 9.2).is_same
-        (True, False)
+        >>> Difference(0.01, -0.02, 0.04).is_wide, Difference(4.25, -0.7, 9.2).is_wide
+        (False, True)
         """
-        return self.is_tie and self.low >= -SAME and self.high <= SAME
+        return not self.is_known or (self.is_tie and max(-self.low, self.high) >= WIDE)
 
     @property
     def standing(self) -> str:
-        """What a share says of the other method, in the words that texts, tables and pages have.
+        """What is said of the other method, in the words that texts, tables and pages have.
 
-        >>> Difference(-0.2, -0.3, -0.1).standing, Difference(0.01, -0.02, 0.04).standing
-        ('better', 'about the same')
-        >>> Difference(0.2, 0.1, 0.3).standing, Difference(4.25, -0.7, 9.2).standing
-        ('worse', 'cannot tell')
+        >>> Difference(-0.2, -0.3, -0.1).standing, Difference(0.2, 0.1, 0.3).standing
+        ('better', 'worse')
+        >>> Difference(0.01, -0.02, 0.04).standing
+        'no clear difference'
         """
         if self.is_tie:
-            return ALIKE if self.is_same else UNKNOWN
-        return "better" if self.high < 0.0 else "worse"
+            return NO_DIFFERENCE
+        return BETTER if self.high < 0.0 else WORSE
 
     def per(self, size: float, lowest: float = -math.inf) -> Difference:
         """Return the difference as a share of a mean loss, none of whose ends is below a limit."""
@@ -237,7 +255,7 @@ class Difference:
         return Difference(self.mean / size, max(low, lowest), max(high, lowest))
 
 
-def blocks(count: int, delays: Ints) -> int:
+def blocks(count: int, delays: Numbers) -> int:
     """Return into how many blocks of time so many predictions are cut; 0: too few for any.
 
     >>> blocks(11_277, np.full(10, 145)), blocks(2_000, np.full(10, 145)), blocks(30, np.zeros(3))
@@ -246,21 +264,24 @@ def blocks(count: int, delays: Ints) -> int:
     fewest, most = BLOCKS
     if count < LEAST * fewest:
         return 0
-    usual = float(np.quantile(delays, 0.9)) if len(delays) else 0.0
+    usual = 0.0
+    if len(delays):
+        place = 0.9 * (len(delays) - 1)
+        low, high = at_ranks(delays, [math.floor(place), math.ceil(place)]).tolist()
+        usual = low + (high - low) * (place - math.floor(place))
     return int(np.clip(count / max(2.0 * usual, LEAST), fewest, most))
 
 
-def difference(others: Floats, ours: Floats, weights: Floats, count: int) -> Difference:
+def difference(others: Numbers, ours: Numbers, weights: Numbers, count: int) -> Difference:
     """Return the mean difference of paired losses in order of time, from so many blocks."""
+    size = total(np.array, weights)
     with np.errstate(invalid="ignore"):
-        apart = others - ours
-    total = float(np.sum(weights))
-    mean = float(np.sum(apart * weights) / total)
+        mean = total(lambda x, y, w: (x - y) * w, others, ours, weights) / size
     if not math.isfinite(mean) or not count:
         return Difference(mean)
-    cuts = np.linspace(0, len(apart), count + 1).astype(np.int64)[:-1]
-    rests = np.add.reduceat((apart - mean) * weights, cuts)
-    spread = math.sqrt(count / (count - 1.0) * float(np.sum(rests * rests))) / total
+    apart = ((x - y - mean) * w for x, y, w in parts(others, ours, weights))
+    rests = sums_between(cuts_of(len(others), count), apart)
+    spread = math.sqrt(count / (count - 1.0) * float(np.sum(rests * rests))) / size
     reach = _QUANTILES[count - BLOCKS[0]] * spread
     return Difference(mean, mean - reach, mean + reach)
 
@@ -268,55 +289,46 @@ def difference(others: Floats, ours: Floats, weights: Floats, count: int) -> Dif
 # ---- other measures of the same predictions: what a loss alone does not tell ---------------------
 
 
-def scores(how: Labels, values: Floats, labels: Floats, weights: Floats) -> Mapping[str, float]:
+def scores(
+    how: Labels, values: Numbers, labels: Numbers, weights: Numbers, bins: Sequence[Bin]
+) -> Mapping[str, float]:
     """Return every measure that these labels have beside the loss, by name.
 
-    >>> found = scores(Labels(), np.array([1.0, 3.0]), np.array([0.0, 1.0]), np.ones(2))
+    >>> values, labels, weights = np.array([1.0, 3.0]), np.array([0.0, 1.0]), np.ones(2)
+    >>> bins = calibration(values, labels, weights)
+    >>> found = scores(Labels(), values, labels, weights, bins)
     >>> {name: round(value, 3) for name, value in found.items()}
     {'RMSE': 1.581, 'MAE': 1.5, 'calibration error': 1.5}
     """
-    loss = LOSSES[how.loss]
-    if loss.labels.classes is not None:
-        return _of_classes(how, values, labels, weights)
-    off = values - labels
+    loss, size = LOSSES[how.loss], total(np.array, weights)
+
+    def mean(of: Callable[[Floats, Floats], Array]) -> float:
+        return total(lambda x, y, w: of(x, y) * w, values, labels, weights) / size
+
+    if loss.labels.classes is None:
+        found = {
+            "RMSE": math.sqrt(mean(lambda value, label: (value - label) ** 2)),
+            "MAE": mean(lambda value, label: np.abs(value - label)),
+        }
+        if how.loss == "quantile":
+            return found | {"labels below": mean(lambda value, label: label <= value)}
+        return found | {"calibration error": calibration_error(bins)}
+    is_chance = loss.link == "probability"
+    middle = 0.5 if is_chance else 0.0
     found = {
-        "RMSE": float(np.sqrt(mean(off * off, weights))),
-        "MAE": mean(np.abs(off), weights),
+        "AUC": auc(values, labels, weights),
+        "accuracy": mean(lambda value, label: (value > middle) == (label > 0.0)),
     }
-    if how.loss == "quantile":
-        found["labels below"] = mean((labels <= values).astype(np.float64), weights)
-    else:
-        found["calibration error"] = calibration_error(calibration(values, labels, weights))
-    return found
+    return found | ({"calibration error": calibration_error(bins)} if is_chance else {})
 
 
-def _of_classes(
-    how: Labels, values: Floats, labels: Floats, weights: Floats
-) -> Mapping[str, float]:
-    """Return the measures of a yes or no: of chances where those are predicted, or of signs."""
-    is_chance = LOSSES[how.loss].link == "probability"
-    is_yes = labels > 0.0
-    right = (values > (0.5 if is_chance else 0.0)) == is_yes
-    found = {
-        "AUC": auc(values, is_yes, weights),
-        "accuracy": mean(right.astype(np.float64), weights),
-    }
-    if is_chance:
-        found["calibration error"] = calibration_error(calibration(values, labels, weights))
-    return found
-
-
-def auc(values: Floats, is_yes: Bools, weights: Floats) -> float:
+def auc(values: Numbers, labels: Numbers, weights: Numbers) -> float:
     """Return the chance that a yes is predicted above a no; equal predictions count half.
 
     NaN where there are only yes or only no.
 
-    >>> auc(np.array([0.1, 0.4, 0.4, 0.8]), np.array([False, False, True, True]), np.ones(4))
+    >>> auc(np.array([0.1, 0.4, 0.4, 0.8]), np.array([0.0, 0.0, 1.0, 1.0]), np.ones(4))
     0.875
     """
-    _, places = np.unique(values, return_inverse=True)
-    yes = np.bincount(places, weights * is_yes)
-    no = np.bincount(places, weights * ~is_yes)
-    pairs = float(np.sum(yes)) * float(np.sum(no))
-    below = np.cumsum(no) - 0.5 * no
-    return float(np.sum(yes * below)) / pairs if pairs else float("nan")
+    yes, no, won = pairs_won(values, labels, weights)
+    return won / (yes * no) if yes * no else math.nan

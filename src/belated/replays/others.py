@@ -72,7 +72,7 @@ def _imported(name: str, module: str = "") -> Any:
 
 def _vowpal_wabbit(task: Task) -> tuple[Predict, Learn]:
     """Return what predicts and learns with Vowpal Wabbit, on the same coordinates."""
-    how, rows = task.how, task.rows
+    how, (*_, rows), weights = task.how, task.everything, task.everything.weights
     loss = _LOSSES["vw"][how.loss].format(how.quantile)
     link = "" if how.loss != "logistic" else "--link logistic"
     space = _imported("vw").Workspace(f"--quiet -b 22 --loss_function {loss} {link}")
@@ -89,14 +89,15 @@ def _vowpal_wabbit(task: Task) -> tuple[Predict, Learn]:
 
     def learn(t: int, label: float) -> None:
         label = 2.0 * label - 1.0 if signs else label
-        space.learn(f"{label:.9g} {task.weights[t]:.9g} {line(t)}")
+        space.learn(f"{label:.9g} {weights[t]:.9g} {line(t)}")
 
     return predict, learn
 
 
 def _river(task: Task) -> tuple[Predict, Learn]:
     """Return what predicts and learns with river: scaled numbers, and one feature per text."""
-    how, columns = task.how, task.log.features
+    how, columns, weights = task.how, task.cells, task.everything.weights
+    is_even = bool((weights == 1.0).all())
     losses, linear = _imported("river", "optim.losses"), _imported("river", "linear_model")
     compose, scaling = _imported("river", "compose"), _imported("river", "preprocessing")
     loss: Any = {
@@ -129,10 +130,8 @@ def _river(task: Task) -> tuple[Predict, Learn]:
 
     def learn(t: int, label: float) -> None:
         known = bool(label) if is_binary else label
-        if task.log.weight is None:
-            model.learn_one(features(t), known)
-        else:
-            model.learn_one(features(t), known, w=float(task.weights[t]))
+        more = {} if is_even else {"w": float(weights[t])}
+        model.learn_one(features(t), known, **more)
 
     return predict, learn
 

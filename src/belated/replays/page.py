@@ -11,32 +11,23 @@ import numpy as np
 
 from belated._version import __version__
 from belated.audits.page import label_section
-from belated.logs.log import as_date
 from belated.models.linear.losses import LOSSES
 from belated.replays.contenders import AT_ONCE, BEST_WINDOW, MEAN, OURS, WINDOW
-from belated.replays.measures import (
-    ALIKE,
-    MANY,
-    UNKNOWN,
-    Difference,
-    finite,
-    natural,
-)
+from belated.replays.measures import MANY, NO_DIFFERENCE, Difference, finite, natural
 from belated.replays.result import Replay
 from belated.replays.words import (
     KIND_HEADS,
     advice,
     against,
-    estimate,
     kinds,
-    seems_better,
     shown,
+    size_of,
     standing,
     title,
 )
 from belated.report import Bars, Lines, Page, Section, Series, Table
 from belated.report.durations import axis, moment
-from belated.report.plain import SAME, counted, first_up, plain
+from belated.report.plain import counted, first_up, plain
 
 SPREAD = 12.0
 """Ratio of values from which on an axis is logarithmic."""
@@ -75,29 +66,26 @@ def page_of(replay: Replay, command: str) -> Page:
 
 
 def _numbers(replay: Replay) -> tuple[tuple[str, str], ...]:
-    """Return what to remember: how lateness, doing nothing and the next best compare."""
+    """Return what to remember: how the next best, doing nothing and no lateness compare."""
     late = [name for name in (*replay.ahead, *replay.ties, *replay.behind) if name != MEAN]
     late = [name for name in late if replay.share(name) is not None]
     best = min(late, key=lambda name: replay.methods[name].mean_loss, default="")
-    cards = (
-        (AT_ONCE if replay.task.delays.any() else "", "if every label came at once"),
-        (MEAN, "with the mean of past labels"),
-        (best, f"with the best other method here, {best}"),
-    )
-    cards = cards[::-1] if replay.ahead or seems_better(replay) else cards
-    shares = ((replay.share(name), whose) for name, whose in cards if name)
-    return tuple(_card(share, whose) for share, whose in shares if share is not None)
+    cards = [(AT_ONCE, "if every label came at once")] if replay.task.is_late else []
+    cards += [(MEAN, "with the mean of past labels")]
+    cards += [(best, f"with the best other method here, {best}")] if best else []
+    cards = cards[::-1] if replay.best != OURS else cards
+    shares = ((replay.share(name), when) for name, when in cards)
+    return tuple(_card(share, when) for share, when in shares if share is not None)
 
 
-def _card(share: Difference, whose: str) -> tuple[str, str]:
-    """Return a difference in a few words, and what it is; where it is not known, say so."""
-    about = f"would be the error {whose}"
-    if share.is_known and share.is_tie and not share.is_same:
-        size = estimate(share).replace("%", " %")
-        doubt = "on this log, which is too short or too uneven to be sure"
-        return UNKNOWN, f"how large the error would be {whose}: {size} {doubt}"
-    if share.is_same or share.mean >= MANY:
-        return ALIKE if share.is_same else estimate(share), about
+def _card(share: Difference, when: str) -> tuple[str, str]:
+    """Return a difference in a few words, and what it is."""
+    about = f"would be the error {when}"
+    if share.is_known and share.is_tie:
+        ends = "" if share.is_wide else f": {size_of(share.low)} to {size_of(share.high)}"
+        return first_up(NO_DIFFERENCE), f"to the error {when}{ends}"
+    if share.mean >= MANY:
+        return size_of(share.mean), about
     size = f"{abs(share.mean):.0%}" if abs(share.mean) >= 0.1 else f"{abs(share.mean):.1%}"
     return f"{size.replace('%', ' %')} {'less' if share.mean < 0.0 else 'more'}", about
 
@@ -110,7 +98,7 @@ def _differences(replay: Replay) -> Section:
     says = _says_differences(replay)
     shares = {name: replay.share(name) for name in replay.methods if name != OURS}
     known = {name: share for name, share in shares.items() if share is not None}
-    drawn = [name for name, share in known.items() if share.mean <= FAR_BAR and share.high <= MANY]
+    drawn = [name for name, share in known.items() if share.mean <= FAR_BAR and not share.is_wide]
     drawn.sort(key=lambda name: known[name].mean)
     hidden = [name for name in shares if name not in drawn]
     listed = "; ".join(f"{name} ({against(replay, name) or 'overflow'})" for name in hidden)
@@ -139,10 +127,9 @@ def _says_differences(replay: Replay) -> str:
         f"Bars are differences of the {replay.measure} to belated, in percent of it: to the left "
         "is better, to the right is worse. Whiskers are 95 % intervals, from "
         f"{replay.blocks} blocks of time in which every prediction is paired with that of belated. "
-        f"Where one holds 0 nobody is ahead: within {SAME:.0%} of 0 two methods are {ALIKE}, "
-        f"beyond that the log {UNKNOWN}. Each is right for itself in 95 of 100 logs."
+        f"Where one holds 0 there is {NO_DIFFERENCE}. Each is right for itself in 95 of 100 logs."
     )
-    if replay.task.delays.any():
+    if replay.task.is_late:
         says += (
             f' "{AT_ONCE}" is out of reach: it learns each label before the next prediction. Where '
             "targets overlap in time it even knows a part of the next answer, and the price of "
@@ -154,10 +141,7 @@ def _says_differences(replay: Replay) -> str:
 def _row(replay: Replay, name: str, share: Difference | None) -> tuple[Any, ...]:
     if share is None or not share.is_known:
         return shown(replay, name), None, None, None, "overflow"
-    ends = (
-        "many times" if end > MANY else round(100.0 * end, 2)
-        for end in (share.mean, share.low, share.high)
-    )
+    ends = (size_of(end) if end >= MANY else round(100.0 * end, 2) for end in vars(share).values())
     return shown(replay, name), *ends, share.standing
 
 
@@ -189,12 +173,13 @@ def _by_label(replay: Replay) -> Iterable[Section]:
 
 def _over_time(replay: Replay) -> Section:
     """Show the mean loss window by window."""
-    log = replay.task.log
-    away = (log.predicted_at - log.predicted_at[0]).astype(np.float64)
-    scale, label = axis(float(away[-1]), log.unit, _moment(replay, 0))
-    ends = next(iter(replay.curves.values())).ends
+    task, ends = replay.task, next(iter(replay.curves.values())).ends
     starts = np.append(0, ends[:-1])
-    middles = scale * (away[starts] + away[ends - 1]) / 2.0
+    rows = [*zip(starts.tolist(), (ends - 1).tolist(), strict=True), (0, replay.rounds - 1)]
+    asked = np.array([[task.columns["asked"][row : row + 1][0] for row in pair] for pair in rows])
+    away = (asked - asked[-1, 0]).astype(np.float64)
+    scale, label = axis(float(away[-1, 1]), task.log.unit, _moment(replay, 0))
+    middles = scale * away[:-1].sum(axis=1) / 2.0
     series = tuple(
         Series.of(name, middles, replay.curves[name].windowed) for name in _close(replay)
     )
@@ -301,9 +286,7 @@ def _close(replay: Replay) -> list[str]:
 
 def _moment(replay: Replay, row: int) -> str:
     """Say when a prediction was made."""
-    log = replay.task.log
-    time = log.predicted_at[row]
-    return moment(as_date(time, log.unit) if log.is_epoch else time, log.zone)
+    return moment(replay.task.time(row), replay.task.log.zone)
 
 
 def _is_wide(series: Sequence[Series]) -> bool:

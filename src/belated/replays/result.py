@@ -10,18 +10,24 @@ from functools import cached_property
 from os import PathLike
 from typing import Any
 
-import numpy as np
-
-from belated.arrays import Array
-from belated.audits.labels import Outcome, WaitsByLabel, by_label, warning
-from belated.logs import Log
-from belated.logs.log import as_date
+from belated.audits.labels import Outcome, by_label, warning
 from belated.models.linear import LinearModel
 from belated.models.linear.losses import LOSSES
 from belated.replays import measures, words
+from belated.replays.columns import Column, Numbers, parts
 from belated.replays.contenders import AT_ONCE, OURS, Contender
-from belated.replays.labels import Labels
-from belated.replays.measures import UNKNOWN, Bin, Curve, Difference, Slice, finite, scores
+from belated.replays.labels import names_of
+from belated.replays.measures import (
+    BETTER,
+    NO_DIFFERENCE,
+    WORSE,
+    Bin,
+    Curve,
+    Difference,
+    Slice,
+    finite,
+    scores,
+)
 from belated.replays.task import Task
 from belated.report import Page
 from belated.report.durations import iso_moment
@@ -45,6 +51,8 @@ class Replay(Finding):
     """Mean losses by column and value, the most frequent values first."""
     model: LinearModel
     """The default model where the log ends: it knows what is open, and what columns become."""
+    pairs: Difference | None = None
+    """How much less the model loses with pairs of features, as a share, on the first rows."""
 
     @property
     def name(self) -> str:
@@ -59,7 +67,7 @@ class Replay(Finding):
     @property
     def counted(self) -> int:
         """How many of them ever got a label."""
-        return int(self.task.known.sum())
+        return self.task.counted
 
     @property
     def measure(self) -> str:
@@ -76,27 +84,35 @@ class Replay(Finding):
     @cached_property
     def curves(self) -> Mapping[str, Curve]:
         """Losses over time, by method."""
-        task = self.task
+        task, count = self.task, min(measures.WINDOWS, self.counted)
+        ends = task.tickets(measures.cuts_of(self.counted, count)[1:] - 1) + 1
+        weights = task.columns["known_weights"]
         return {
-            name: measures.curve(method.losses, task.weights, task.known)
+            name: measures.curve(method.lost, weights, ends)
             for name, method in self.methods.items()
         }
+
+    @cached_property
+    def _known(self) -> Mapping[str, tuple[Numbers, Numbers, Numbers]]:
+        """Predictions that count, their labels and weights, by method; none that overflowed."""
+        task, found = self.task, {}
+        for name, method in self.methods.items():
+            if math.isfinite(method.mean_loss):
+                values = Column()
+                for said, counts in parts(method.said, task.columns["counts"]):
+                    values.append(said[counts])
+                found[name] = values, task.columns["known_labels"], task.columns["known_weights"]
+        return found
 
     @cached_property
     def calibration(self) -> Mapping[str, tuple[Bin, ...]]:
         """What came of predictions that were about the same, by method."""
-        known = self.task.known
-        labels, weights = self.task.labels[known], self.task.weights[known]
-        return {
-            name: measures.calibration(method.predictions[known], labels, weights)
-            for name, method in self.methods.items()
-            if math.isfinite(method.mean_loss)
-        }
+        return {name: measures.calibration(*known) for name, known in self._known.items()}
 
-    @cached_property
+    @property
     def outcomes(self) -> tuple[Outcome, ...]:
         """Waits by label, the quickest first, where there are two to ten labels."""
-        return outcomes_of(self.task)
+        return self.task.outcomes
 
     @property
     def warning(self) -> str:
@@ -108,15 +124,14 @@ class Replay(Finding):
     @cached_property
     def blocks(self) -> int:
         """How many blocks of time intervals are made of; 0: there are too few labels for any."""
-        return measures.blocks(self.counted, self.task.delays)
+        return measures.blocks(self.counted, self.task.columns["delays"])
 
     @cached_property
     def differences(self) -> Mapping[str, Difference]:
         """How much more than ours every other method loses per prediction, with its interval."""
-        known, ours = self.task.known, self.methods[OURS].losses
-        weights = self.task.weights[known]
+        ours, weights = self.methods[OURS].lost, self.task.columns["known_weights"]
         return {
-            name: measures.difference(method.losses[known], ours[known], weights, self.blocks)
+            name: measures.difference(method.lost, ours, weights, self.blocks)
             for name, method in self.methods.items()
             if name != OURS
         }
@@ -134,28 +149,28 @@ class Replay(Finding):
         return apart.per(ours, self.task.how.lowest)
 
     def standing(self, name: str) -> str:
-        """Return what may be said of a method beside ours.
+        """Return "better", "worse" or "no clear difference", of a method beside ours."""
+        return self.differences[name].standing
 
-        It is "better", "worse", "about the same", or where the interval is wide "cannot tell".
-        """
-        share, apart = self.share(name), self.differences[name]
-        if share is not None:
-            return share.standing
-        return UNKNOWN if apart.is_tie else apart.standing
+    @property
+    def best(self) -> str:
+        """The method with the least loss of those that learn from late labels."""
+        names = [name for name in self.methods if name != AT_ONCE]
+        return min(names, key=lambda name: self.methods[name].mean_loss)
 
     @property
     def ahead(self) -> tuple[str, ...]:
-        """Methods that hear late labels too and are better than ours, beyond doubt; best first."""
+        """Methods that hear late labels too and are clearly better than ours; best first."""
         return self._late(lambda apart: apart.high < 0.0)
 
     @property
     def ties(self) -> tuple[str, ...]:
-        """Methods that hear late labels too, of which nobody can say whether they are better."""
+        """Methods that hear late labels too, of which none is clearly better or worse."""
         return self._late(lambda apart: apart.is_tie)
 
     @property
     def behind(self) -> tuple[str, ...]:
-        """Methods that lose more than ours, beyond doubt; the best first."""
+        """Methods that clearly lose more than ours; the best first."""
         return self._late(lambda apart: apart.low > 0.0)
 
     def _late(self, fits: Callable[[Difference], bool]) -> tuple[str, ...]:
@@ -166,13 +181,8 @@ class Replay(Finding):
     @cached_property
     def scores(self) -> Mapping[str, Mapping[str, float]]:
         """Other measures of the same predictions, by method; none of those that overflowed."""
-        task, known = self.task, self.task.known
-        labels, weights = task.labels[known], task.weights[known]
-        return {
-            name: scores(task.how, method.predictions[known], labels, weights)
-            for name, method in self.methods.items()
-            if math.isfinite(method.mean_loss)
-        }
+        how, bins = self.task.how, self.calibration
+        return {name: scores(how, *known, bins[name]) for name, known in self._known.items()}
 
     @property
     def price(self) -> float:
@@ -185,20 +195,17 @@ class Replay(Finding):
         """The price of lateness, in one plain sentence."""
         ours, at_once = (self.methods[name].mean_loss for name in (OURS, AT_ONCE))
         start = f"The {self.measure} is {plain(ours)}"
-        if not self.task.delays.any():
+        if not self.task.is_late:
             return f"{start}; no label is late here, so lateness costs nothing."
+        size = words.against(self, AT_ONCE, says=False)
         then = f"told every label at once, the same model would have {plain(at_once)}"
-        apart, share = self.differences[AT_ONCE], self.share(AT_ONCE)
-        if share is not None:
-            then += f", {words.against(self, AT_ONCE, says=False)}"
-        if share is not None and share.is_same:
-            return f"{start}; {then}: lateness costs next to nothing here."
-        if apart.is_tie:
-            doubt = "the log is too short or too uneven to tell the price of lateness"
-            return f"{start}; {then}: {doubt}."
-        if apart.mean > 0.0:
-            return f"{start}; {then}: lateness costs nothing here."
-        return f"{start}; {then}: that is the price of lateness."
+        then += f", {size}" if size else ""
+        means = {
+            BETTER: "that is the price of lateness",
+            NO_DIFFERENCE: "no clear difference, so this log shows no price of lateness",
+            WORSE: "lateness costs nothing here",
+        }
+        return f"{start}; {then}: {means[self.standing(AT_ONCE)]}."
 
     def summary(self) -> str:
         """Return the replay in words, for a terminal."""
@@ -217,8 +224,8 @@ class Replay(Finding):
             "rounds": self.rounds,
             "counted": self.counted,
             "target": self.target,
-            "first": iso(task.log, 0),
-            "last": iso(task.log, self.rounds - 1),
+            "first": iso_moment(task.time(0)),
+            "last": iso_moment(task.time(self.rounds - 1)),
             "features": list(task.features),
             "columns": task.kinds.to_dict(),
             "notes": list(task.notes),
@@ -236,7 +243,8 @@ class Replay(Finding):
             "methods": [self._method(method) for method in self.methods.values()],
             "windows": next(iter(self.curves.values())).ends.tolist(),
             "window_times": [
-                iso(task.log, end - 1) for end in next(iter(self.curves.values())).ends.tolist()
+                iso_moment(task.time(end - 1))
+                for end in next(iter(self.curves.values())).ends.tolist()
             ],
             "slices": {
                 column: [asdict(part) | {"losses": _plain(part.losses)} for part in parts]
@@ -286,48 +294,11 @@ class Replay(Finding):
         return as_html(self.verdict, words.table(self), words.HEADS)
 
 
-def iso(log: Log, row: int) -> str | float:
-    """Return when a prediction was made, for programs."""
-    time = log.predicted_at[row]
-    return iso_moment(as_date(time, log.unit) if log.is_epoch else time)
-
-
 def _plain(numbers: Mapping[str, float]) -> dict[str, float | None]:
     return {name: finite(number) for name, number in numbers.items()}
 
 
 # ---- whether lateness depends on the label that is replayed, and what that does to models --------
-
-
-def outcomes_of(task: Task) -> tuple[Outcome, ...]:
-    """Return waits by label, the quickest first, of labels that came; none where labels are many.
-
-    What is only silence has no part in it: it is known at its deadline and never before.
-    """
-    spoke = task.learned & ~task.hearing.is_silence
-    times = task.log.times
-    waits = np.where(spoke, times.lengths.astype(np.float64), np.nan)
-    for labels in (task.log.target, _made(task)):
-        if labels is None:
-            continue
-        found = WaitsByLabel()
-        found.add(labels, waits)
-        if not found.are_many:
-            return found.outcomes()
-    return ()
-
-
-def _made(task: Task) -> Array | None:
-    """Return in words what a threshold or a word makes of every target; None: nothing is made."""
-    names = _names(task.how)
-    return np.where(task.labels > 0.5, *np.array(names, dtype=object)) if names else None
-
-
-def _names(how: Labels) -> tuple[str, ...]:
-    """Return what a yes and a no are called where they are made from a target."""
-    if how.threshold is not None:
-        return f"above {how.threshold:g}", f"at most {how.threshold:g}"
-    return () if how.positive is None else (how.positive, f"not {how.positive}")
 
 
 def says(task: Task, outcomes: tuple[Outcome, ...]) -> str:
@@ -340,7 +311,7 @@ def says(task: Task, outcomes: tuple[Outcome, ...]) -> str:
         f' A model that learns labels as they come believes too much in "{quick}"; belated allows '
         "for what is still open."
     )
-    is_target = slow == task.how.positive or slow not in _names(task.how)
+    is_target = slow == task.how.positive or slow not in names_of(task.how)
     if task.silence.value is None and is_target:
         found += (
             f' If "{slow}" is only what is concluded when nothing was heard, say so with '

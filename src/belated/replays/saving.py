@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-import io
+from collections.abc import Iterator
 from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
@@ -13,7 +13,6 @@ import numpy as np
 
 from belated.arrays import Array
 from belated.errors import BelatedError, LogError, MissingExtra
-from belated.files import write_whole
 from belated.keys import Key
 from belated.logs import Unit
 from belated.models.linear import LinearModel
@@ -25,8 +24,8 @@ if TYPE_CHECKING:
     from belated.replays.result import Replay
 
 
-def keys_of(cells: Array, name: str) -> list[Key]:
-    """Return the keys of rows from a column, as text.
+def keys_of(cells: Array, name: str, start: int = 0) -> list[Key]:
+    """Return the keys of rows from a column, as text; ``start`` is the number of the first row.
 
     >>> import numpy as np
     >>> keys_of(np.array(["17", "018"], dtype=object), "id")
@@ -34,7 +33,7 @@ def keys_of(cells: Array, name: str) -> list[Key]:
     """
     texts = [_text(cell) for cell in cells.tolist()]
     if None in texts:
-        raise LogError(f"replay: row {texts.index(None)} has no key: its {name!r} is empty")
+        raise LogError(f"replay: row {start + texts.index(None)} has no key: its {name!r} is empty")
     return [text for text in texts if text is not None]
 
 
@@ -81,42 +80,64 @@ def check_predictions(path: str | PathLike[str]) -> None:
 def write(path: str | PathLike[str], replay: Replay) -> None:
     """Write the key of every row, its times, its label, and what each method said; or nothing."""
     check_predictions(path)
-    task, log, target = replay.task, replay.task.log, Path(path)
-    is_date = log.observed_at.dtype.kind == "M"
-    gap: Any = np.array("NaT", log.observed_at.dtype) if is_date else np.nan
-    found: dict[str, Array] = {
-        "row": np.array(list(task.keys)) if task.keys else np.arange(task.rounds),
-        "predicted_at": log.predicted_at,
-        "observed_at": np.where(log.answered, log.observed_at, gap),
-        "label": np.where(task.known, task.labels, np.nan),
-        **{name: method.predictions for name, method in replay.methods.items()},
-    }
+    target = Path(path)
+    unfinished = target.with_name(f".{target.name}.unfinished")
+    write_rows = _write_csv if target.suffix.lower() == ".csv" else _write_parquet
     try:
-        write_whole(target, (_as_csv if target.suffix.lower() == ".csv" else _as_parquet)(found))
+        try:
+            write_rows(unfinished, _blocks(replay))
+            unfinished.replace(target)
+        finally:
+            unfinished.unlink(missing_ok=True)
     except OSError as error:
         raise BelatedError(f"cannot write {target}: {error}") from error
 
 
-def _as_csv(found: dict[str, Array]) -> bytes:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(found)
-    columns = [
-        np.char.add(np.datetime_as_string(column), "Z") if column.dtype.kind == "M" else column
-        for column in found.values()
-    ]
-    for row in zip(*(column.tolist() for column in columns), strict=True):
-        writer.writerow(
-            "" if cell is None or cell != cell or cell == "NaTZ" else cell for cell in row
-        )
-    return text.getvalue().encode()
+def _blocks(replay: Replay) -> Iterator[dict[str, Array]]:
+    """Yield the rows of the file in blocks."""
+    task = replay.task
+    start = 0
+    for block in task.blocks():
+        rows = slice(start, start + len(block.asked))
+        ends = task.shown(block.ends)
+        gap: Any = np.array("NaT", ends.dtype) if ends.dtype.kind == "M" else np.nan
+        yield {
+            "row": np.array(task.keys(rows.start, rows.stop)),
+            "predicted_at": task.shown(block.asked),
+            "observed_at": np.where(block.answered, ends, gap),
+            "label": np.where(block.counts, block.labels, np.nan),
+            **{name: method.said[rows] for name, method in replay.methods.items()},
+        }
+        start = rows.stop
 
 
-def _as_parquet(found: dict[str, Array]) -> bytes:
+def _write_csv(path: Path, blocks: Iterator[dict[str, Array]]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        for number, found in enumerate(blocks):
+            if not number:
+                writer.writerow(found)
+            columns = [
+                np.char.add(np.datetime_as_string(column), "Z")
+                if column.dtype.kind == "M"
+                else column
+                for column in found.values()
+            ]
+            for row in zip(*(column.tolist() for column in columns), strict=True):
+                writer.writerow(
+                    "" if cell is None or cell != cell or cell == "NaTZ" else cell for cell in row
+                )
+
+
+def _write_parquet(path: Path, blocks: Iterator[dict[str, Array]]) -> None:
     import pyarrow as pa
     from pyarrow import parquet
 
-    file = io.BytesIO()
-    table = {name: pa.array(column, from_pandas=True) for name, column in found.items()}
-    parquet.write_table(pa.table(table), file)
-    return file.getvalue()
+    tables = (
+        pa.table({name: pa.array(column, from_pandas=True) for name, column in found.items()})
+        for found in blocks
+    )
+    first = next(tables)
+    with parquet.ParquetWriter(path, first.schema) as writer:
+        for table in (first, *tables):
+            writer.write_table(table)

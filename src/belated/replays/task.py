@@ -3,48 +3,54 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from belated.arrays import Array, Bools, Floats, Ints
-from belated.audits import stored_in
-from belated.errors import LogError
+from belated.audits import ROWS, stored_in
+from belated.audits.labels import Outcome, WaitsByLabel
+from belated.errors import LogError, OutOfOrder
 from belated.keys import Key
-from belated.logs import DateOrder, Kinds, Log, OnBad, Told, Unit, leaks, scan
+from belated.logs import DateOrder, Kinds, Log, OnBad, Scan, Told, Unit, leaks, scan
 from belated.logs.columns import Columns
 from belated.logs.files import STANDARD_INPUT
 from belated.logs.leaks import Hidden
-from belated.logs.log import SECONDS, as_dates
+from belated.logs.log import SECONDS, as_date, joined
 from belated.logs.rules import NoFeature
 from belated.logs.sources import source_of
 from belated.models.linear import Rows
 from belated.models.linear.losses import Loss
 from belated.models.linear.settings import Settings
-from belated.models.moments import read_times
-from belated.replays.baselines import Arrivals
+from belated.replays.baselines import Arrivals, Feeder, Part, windows
+from belated.replays.columns import Column, Texts, parts, total
 from belated.replays.labels import (
+    Census,
+    Deadline,
     Hearing,
     Labels,
     Silence,
+    Values,
     arrivals,
-    check_range,
-    heard,
+    deadline_of,
+    in_model,
     in_unit,
-    settled,
+    names_of,
 )
 from belated.replays.saving import keys_of
+from belated.report.slicing import COLUMNS, FEW, coded
+from belated.timeline.times import first_descent
 
 if TYPE_CHECKING:
     from belated.audits.stored_log import StoredLog
 
 
-__all__ = ["Asked", "Features", "Labels", "Task", "task_of"]
+__all__ = ["ROWS", "Asked", "Block", "DueLabels", "Features", "Labels", "Task", "task_of"]
 
 Features = Sequence[str] | Literal["all"]
 READ = ("target", "weight", "dates", "tz", "unit", "encoding", "missing", "on_bad")
@@ -59,7 +65,8 @@ class Asked:
     predicted: str | None = None
     observed: str | None = None
     features: Features = "all"
-    slices: Sequence[str] = ()
+    slices: Sequence[str] | None = None
+    """Columns by whose values losses are shown; None: the first text features with few values."""
     weight: str | None = None
     key: str | None = None
     """The column of keys, which is no feature."""
@@ -84,15 +91,54 @@ class Asked:
         return any(given) or any(more)
 
 
+LOOKED_AT = 1 << 18
+"""Rows in which features are looked at that may know the answer."""
+STEP = 1 << 8
+"""Of so many predictions, the time of one is looked at where a number need not be exact."""
+DueLabels: TypeAlias = tuple[Array, Array, Floats, Bools]
+"""When predictions are made and labels told, by one clock; the labels, and which are told."""
+
+
+class Block(NamedTuple):
+    """Consecutive rows of a task."""
+
+    asked: Array
+    """When predictions were made, by the plain clock of the log."""
+    ends: Array
+    """When labels are known."""
+    labels: Floats
+    weights: Floats
+    answered: Bools
+    """Whether there is a label at all."""
+    learned: Bools
+    counts: Bools
+    is_silence: Bools
+    waits: Floats
+    rows: Rows
+
+    def heard(self) -> DueLabels:
+        """Return labels as they come, silence at its deadline."""
+        return self.asked, self.ends, self.labels, self.learned
+
+    def spoken(self) -> DueLabels:
+        """Return the same without what is only silence."""
+        return self.asked, self.ends, self.labels, self.learned & ~self.is_silence
+
+    def at_once(self) -> DueLabels:
+        """Return labels as if each came right after its prediction."""
+        return self.asked, self.asked, self.labels, self.learned
+
+
 @dataclass(frozen=True, eq=False)
 class Task:
-    """A log with labels, its rows in order of prediction, so that row t is ticket t."""
+    """A log with labels, in order of prediction, so that row t is ticket t.
 
-    log: Log
-    labels: Floats
-    """NaN where no label ever came."""
-    hearing: Hearing
-    """Which labels are learned, which count, and what is only silence."""
+    What it has by row lies in columns that may be larger than memory.
+    """
+
+    source: Source
+    columns: Mapping[str, Column]
+    """The fields of :class:`Block` by name; and of rows the entries, their places and values."""
     how: Labels
     target: str
     """The name of the target."""
@@ -105,112 +151,261 @@ class Task:
     """What is to be known before the result is believed."""
     whole: int = 0
     """Rows of the log of which these are the first; 0: of all."""
-    keys: Sequence[Key] = ()
-    """The key of every row: that of a column, or the number of the row in the log as text."""
     is_arrival: bool = False
     """Whether the label is that an answer came at all: there is no other target."""
+    outcomes: tuple[Outcome, ...] = ()
+    """Waits by label, the quickest first, where there are two to ten labels."""
+    slices: Mapping[str, Words | Column] = field(default_factory=dict)
+    """Columns by whose values losses are shown."""
+    texts: Texts | None = None
+    """The keys of a column; None: rows have their numbers in the log."""
+
+    @property
+    def log(self) -> Log:
+        """The name, clock and notes of the log, without its rows."""
+        return self.source.head
 
     @property
     def rounds(self) -> int:
         """How many predictions there are."""
-        return len(self.labels)
+        return len(self.columns["labels"])
+
+    def keys(self, start: int = 0, end: int | None = None) -> list[str]:
+        """Return the keys of consecutive rows: those of a column, or their numbers as text."""
+        end = self.rounds if end is None else min(end, self.rounds)
+        if self.texts is not None:
+            return self.texts[start:end]
+        return [str(row) for row in self.source.numbers(start, end)]
+
+    def sliced(self, name: str) -> tuple[list[str], Column]:
+        """Return the values of a column to slice by, and their numbers in rows that count."""
+        found = self.slices[name]
+        if isinstance(found, Words):
+            names, codes = found.names, found.codes
+        else:
+            names, coded_rows = coded(found[:][self.known])
+            codes = Column(np.int64)
+            codes.append(coded_rows)
+            return names, codes
+        order = sorted(range(len(names)), key=names.__getitem__)
+        places, kept = np.argsort(order), Column(np.int64)
+        for code, counts in parts(codes, self.columns["counts"]):
+            kept.append(places[code[counts]])
+        return sorted(names), kept
+
+    def shown(self, times: Array) -> Array:
+        """Return plain times as the log has them."""
+        return times.view(self.source.dtype)
+
+    def time(self, row: int) -> Any:
+        """Return when a prediction was made: a date where the log has dates."""
+        time = self.shown(self.columns["asked"][row : row + 1])[0]
+        return as_date(time, self.log.unit) if self.log.is_epoch else time
 
     @cached_property
-    def weights(self) -> Floats:
-        """How often each label counts."""
-        given = self.log.weight
-        return np.ones(self.rounds) if given is None else np.asarray(given, dtype=np.float64)
+    def deadline(self) -> float:
+        """How long an answer counts, in the unit of the log."""
+        given = self.how.deadline
+        if isinstance(given, timedelta):
+            return given.total_seconds() / SECONDS[self.log.unit or "s"]
+        return math.inf if given is None else given
 
-    @cached_property
-    def known(self) -> Bools:
-        """Which predictions get a label that counts."""
-        return self.hearing.counts & (self.weights > 0.0)
+    def blocks(self, size: int = ROWS) -> Iterator[Block]:
+        """Yield all rows in blocks."""
+        place = 0
+        for start in range(0, self.rounds, size):
+            part = {name: column[start : start + size] for name, column in self._by_row.items()}
+            ends = np.append(0, np.cumsum(part.pop("entries")))
+            entries = slice(place, place + int(ends[-1]))
+            rows = Rows(
+                ends,
+                self.columns["places"][entries].astype(np.int64),
+                self.columns["values"][entries],
+            )
+            place = entries.stop
+            yield Block(rows=rows, **part)
 
-    @cached_property
-    def learned(self) -> Bools:
-        """Which labels are learned: those that count, and with silence also of younger rows."""
-        return self.hearing.heard & (self.weights > 0.0)
+    @property
+    def _by_row(self) -> dict[str, Column]:
+        others = ("places", "values", "known_labels", "known_weights", "delays")
+        return {name: column for name, column in self.columns.items() if name not in others}
 
-    @cached_property
-    def events(self) -> Ints:
-        """All events in the order of time: t for prediction t, ~t for its label."""
-        return self._events(self.learned)
-
-    @cached_property
-    def spoken(self) -> Ints:
-        """The same events without what is only silence, as a model hears them that knows of it."""
-        return self._events(self.learned & ~self.hearing.is_silence)
-
-    @cached_property
-    def spoken_at(self) -> Array:
-        """When those events happen; in seconds, if the log counts since 1970.
-
-        Numbers leave it open whether dates that come later have a time zone.
-        """
-        log, is_label = self.log, self.spoken < 0
-        tickets = np.where(is_label, ~self.spoken, self.spoken)
-        times = np.where(is_label, log.observed_at[tickets], log.predicted_at[tickets])
-        return read_times(as_dates(times, log.unit), "replay")[0] if log.is_epoch else times
-
-    @cached_property
-    def arrivals(self) -> Arrivals:
-        """What is heard of the rows and when, in the unit of the log, for baselines."""
-        times, how = self.log.times, self.how
-        spoken = self.learned & ~self.hearing.is_silence
-        asked = (times.predicted_at - times.predicted_at[0]).astype(np.float64)
-        waits = np.where(spoken, times.lengths.astype(np.float64), np.nan)
-        deadline = math.inf if how.deadline is None else how.deadline
-        if isinstance(deadline, timedelta):
-            deadline = deadline.total_seconds() / SECONDS[self.log.unit or "s"]
+    def arrivals(self, block: Block) -> Arrivals:
+        """Return what is heard of rows and when, in the unit of the log, for baselines."""
+        asked = (block.asked - self.columns["asked"][0:1]).astype(np.float64)
+        waits = np.where(block.learned & ~block.is_silence, block.waits, np.nan)
+        how = self.how
         return Arrivals(
-            asked, self.labels, asked + waits, how.silence, deadline, how.loss, self.weights
+            *(asked, block.labels, asked + waits, how.silence),
+            *(self.deadline, how.loss, block.weights),
         )
 
-    def _events(self, kept_labels: Bools) -> Ints:
-        events = self.log.timeline.events
-        kept = (events >= 0) | kept_labels[np.where(events >= 0, 0, ~events)]
-        return np.ascontiguousarray(events[kept])
+    @cached_property
+    def windows(self) -> list[float]:
+        """Windows in which several shares of the answers come."""
+        waits = Column()
+        for block in self.blocks():
+            waits.append(self.arrivals(block).waits)
+        return windows(waits, self.deadline)
+
+    # --- All rows at once, for methods that need them ---------------------------------------------
 
     @cached_property
-    def at_once(self) -> Ints:
-        """The same events if every label came right after its prediction."""
-        tickets = np.arange(self.rounds, dtype=np.int64)
-        events = np.stack([tickets, ~tickets], axis=1)
-        return events[np.stack([np.ones_like(self.learned), self.learned], axis=1)]
+    def everything(self) -> Block:
+        """All rows, in memory."""
+        return next(self.blocks(self.rounds))
+
+    def heard(self, told: Callable[[Block], DueLabels] = Block.heard) -> Part:
+        """Return all events, by default of labels as they come."""
+        asked, due, labels, is_told = told(self.everything)
+        weights = self.everything.weights
+        return Feeder().feed(asked, due, is_told, labels, weights, is_last=True)
 
     @cached_property
-    def delays(self) -> Ints:
-        """Predictions made while each known label was out."""
-        return self.log.timeline.delay[self.known]
+    def cells(self) -> dict[str, Array]:
+        """The features as the log has them, in memory."""
+        found: dict[str, list[Array]] = {name: [] for name in self.features}
+        for log in self.source:
+            for name in found:
+                found[name].append(log.features[name])
+        return {name: np.concatenate(blocks)[: self.rounds] for name, blocks in found.items()}
+
+    @property
+    def labels(self) -> Floats:
+        """All labels; NaN where none ever came."""
+        return self.columns["labels"][:]
+
+    @property
+    def known(self) -> Bools:
+        """Which predictions get a label that counts."""
+        return self.columns["counts"][:]
+
+    # --- Rows that count ------------------------------------------------------------------------
+
+    @property
+    def counted(self) -> int:
+        """How many predictions get a label that counts."""
+        return len(self.columns["known_labels"])
+
+    def tickets(self, places: Ints) -> Ints:
+        """Return which rows are the first, second, ... of those that count, counted from 0."""
+        found, seen, start = np.empty(len(places), dtype=np.int64), 0, 0
+        for (part,) in parts(self.columns["counts"]):
+            rows = np.flatnonzero(part)
+            mine = (places >= seen) & (places < seen + len(rows))
+            found[mine] = start + rows[places[mine] - seen]
+            seen, start = seen + len(rows), start + len(part)
+        return found
 
     @cached_property
     def begun(self) -> int:
         """The first prediction after a tenth of those that count."""
-        counts = np.cumsum(self.known)
-        return min(int(np.searchsorted(counts, counts[-1] / 10.0)) + 1, self.rounds - 1)
+        return min(self._tenth + 1, self.rounds - 1)
 
     @cached_property
-    def rows(self) -> Rows:
-        """The features as coordinates."""
-        columns = {name: self.log.features[name] for name in self.features}
-        if not columns:
-            zero, none = np.zeros(self.rounds + 1, dtype=np.int64), np.empty(0, dtype=np.int64)
-            return Rows(zero, none, np.empty(0))
-        return self.how.model().hasher.table(columns)
+    def early(self) -> int:
+        """How many of those that count come before that."""
+        return math.ceil(self.counted / 10) - (self._tenth >= self.begun)
 
-    def first(self, count: int) -> Task:
-        """Return the task of the first predictions only."""
-        if count >= self.rounds:
-            return self
-        part = slice(0, count)
-        return replace(
-            self,
-            log=self.log.take(part),
-            labels=self.labels[part],
-            hearing=self.hearing.take(part),
-            keys=self.keys[part],
-            whole=self.rounds,
-        )
+    @cached_property
+    def _tenth(self) -> int:
+        return int(self.tickets(np.array([math.ceil(self.counted / 10) - 1]))[0])
+
+    @cached_property
+    def learned(self) -> int:
+        """How many labels are learned: those that count, and with silence also of younger rows."""
+        return int(total(np.array, self.columns["learned"]))
+
+    @cached_property
+    def longest(self) -> int:
+        """The most predictions that were made while a label that counts was out."""
+        return max(int(part.max()) for (part,) in parts(self.columns["delays"]))
+
+    @property
+    def is_late(self) -> bool:
+        """Whether a prediction was made while a label that counts was out."""
+        return self.longest > 0
+
+    def within(self, length: float) -> int:
+        """Return a number that predictions in a length of time do not exceed."""
+        times = np.concatenate([part[::STEP] for (part,) in parts(self.columns["asked"])])
+        ends = np.searchsorted(times, times + length, side="right")
+        return STEP * (int((ends - np.arange(len(times))).max()) + 1)
+
+
+class Words:
+    """Words by row as numbers, and what each number stands for."""
+
+    def __init__(self) -> None:
+        self.codes = Column(np.int32)
+        self._known: dict[str, int] = {}
+
+    def append(self, cells: Array) -> None:
+        """Add rows at the end."""
+        texts = ("missing" if cell is None else str(cell) for cell in cells.tolist())
+        self.codes.append([self._known.setdefault(text, len(self._known)) for text in texts])
+
+    @property
+    def names(self) -> list[str]:
+        """The words, by number."""
+        return list(self._known)
+
+
+class Source:
+    """A log in order of prediction, in blocks, as often as it is asked for."""
+
+    def __init__(self, data: Log | Scan, keys: Sequence[Key] | None = None) -> None:
+        self.order: Ints | None = None
+        """The row of every ticket, where they differ."""
+        self.own = keys
+        """Keys of all rows that are no column."""
+        if isinstance(data, Log):
+            times = data.times.checked("Timeline:")
+            data, order = replace(data, answered=times.answered), times.by_prediction_time()[1]
+            if first_descent(data.times.predicted_at) is not None:
+                data, self.order = data.take(order), order
+            if keys is not None:
+                self.own = [keys[row] for row in order.tolist()]
+        self.data = data
+        self.head = self._first()
+        """The log without its rows."""
+        self.dtype = self.head.predicted_at.dtype
+
+    def _first(self) -> Log:
+        if isinstance(self.data, Log):
+            return self.data.take(slice(0, 0))
+        for block in self.data:
+            return block.take(slice(0, 0))
+        raise LogError(f"logs: {self.data.name} has no rows that can be used\n{self.data.bad}")
+
+    def __iter__(self) -> Iterator[Log]:
+        """Yield blocks; stop where one begins before the last one ended."""
+        last = None
+        for block in self._blocks():
+            asked = block.times.predicted_at
+            if first_descent(asked) is not None or (last is not None and asked[0] < last):
+                raise OutOfOrder("replay: the log is not in order of prediction")
+            last = asked[-1]
+            yield block
+        if isinstance(self.data, Scan):
+            self.head = replace(self.head, bad=self.data.bad)
+
+    def _blocks(self) -> Iterator[Log]:
+        if isinstance(self.data, Scan):
+            yield from self.data
+        else:
+            for start in range(0, len(self.data), ROWS):
+                yield self.data.take(slice(start, start + ROWS))
+
+    def read(self, progress: Callable[[int], None] | None) -> Log:
+        """Return the whole log in memory."""
+        return self.data if isinstance(self.data, Log) else self.data.read(progress)
+
+    def numbers(self, start: int, end: int) -> list[int]:
+        """Return the rows of consecutive tickets."""
+        if self.order is None:
+            return list(range(start, end))
+        return [int(row) for row in self.order[start:end]]
 
 
 def task_of(
@@ -221,6 +416,7 @@ def task_of(
     *,
     loss: Loss | None,
     progress: Callable[[int], None] | None = None,
+    first: int | None = None,
 ) -> Task:
     """Return the task that a log and what is asked of it make; stop at what cannot be right."""
     stored = None if isinstance(data, Log) else stored_in(data)
@@ -232,36 +428,206 @@ def task_of(
     silence.check()
     if stored is not None:
         data, own = log_of(stored, asked, silence), keys_in(stored, asked)
-        asked = replace(asked, is_stored=True)
-    log, name, features = _log(data, asked, silence, progress)
-    log, keys = _keyed(log, asked) if own is None else (log, own)
-    is_arrival = log.target is None and silence.value is not None
-    truth = arrivals(log, silence) if is_arrival else log.target
-    if truth is None:
-        raise LogError(f"replay: {log.name} has no target")
-    how = settled(how, truth, name, is_told=loss is not None)
-    chosen, kinds, log = _features(log, name, features, asked)
-    order = log.timeline.rows
-    log = log.take(order)
-    labels = how.of(truth)
-    check_range(how, labels, name)
-    labels = labels[order]
-    given = log
-    log, labels, how, hearing = heard(log, labels, truth[order], how, silence)
-    known = chosen if asked.is_stored else asked.known  # a store wrote features with the question
-    found = checked(given, labels, hearing.counts, name, chosen, kinds, known)
-    notes = (*log.notes, *found)
-    keys = [keys[row] for row in order.tolist()]
-    return Task(
-        *(log, labels, hearing, how, name, chosen, kinds, silence, notes),
-        keys=keys,
-        is_arrival=is_arrival,
-    )
+        asked = replace(asked, is_stored=True, key=asked.key if own is None else None)
+    found, name, features = _opened(data, asked, silence)
+    if isinstance(found, Scan) and hasattr(data, "read_next_batch"):
+        found = found.read(progress)  # such a stream can be read only once
+    survey, source = Survey(asked, how, silence), Source(found, own)
+    try:
+        survey.read(source, progress)
+    except OutOfOrder:
+        survey = Survey(asked, how, silence)
+        survey.read(Source(source.read(progress), own), progress)
+    return survey.task(name, features, loss, first)
 
 
-def _log(
-    data: Any, asked: Asked, silence: Silence, progress: Callable[[int], None] | None
-) -> tuple[Log, str, Features]:
+class Survey:
+    """Two passes over a log: one finds out what its columns are, and one writes its rows down."""
+
+    def __init__(self, asked: Asked, how: Labels, said: Silence) -> None:
+        self.asked, self.said = asked, said
+        self.census = Census(how)
+        self.values: dict[str, Values] = {}
+        """What is in the columns of features."""
+        self.starts: Column | None = None
+        self.sample: list[Log] = []
+        """The first rows, in which features are looked at that may know the answer."""
+
+    def read(self, source: Source, progress: Callable[[int], None] | None) -> None:
+        """Do the first pass."""
+        self.source = source
+        self.is_arrival = self.source.head.target is None and self.said.value is not None
+        for log in self.source:
+            times = log.times
+            if self.starts is None:
+                self.starts = Column(times.predicted_at.dtype)
+            self.starts.append(times.predicted_at)
+            if self.census.rows < LOOKED_AT:
+                self.sample.append(log)
+            for name, column in log.features.items():
+                self.values.setdefault(name, Values()).add(column)
+            self.census.add(times, self._truth(log))
+            if progress is not None:
+                progress(self.census.rows)
+
+    def _truth(self, log: Log) -> Array:
+        truth = arrivals(log, self.said) if self.is_arrival else log.target
+        if truth is None:
+            raise LogError(f"replay: {log.name} has no target")
+        return truth
+
+    def task(self, name: str, features: Features, loss: Loss | None, first: int | None) -> Task:
+        """Decide what the first pass leaves open, do the second one, and return the task."""
+        asked, census, head = self.asked, self.census, self.source.head
+        is_words = self._truth(head).dtype.kind == "O"
+        how = census.settled(
+            name, is_words=is_words, is_arrival=self.is_arrival, is_told=loss is not None
+        )
+        chosen, kinds, names = _features(head, name, features, asked, self.values)
+        if self.source.order is not None:
+            census.first_wrong = (
+                int(self.source.order[census.first_wrong[0]]),
+                census.first_wrong[1],
+            )
+        census.check_range(how, name)
+        how, deadline = self._deadline(how)
+        sample = joined(self.sample, head.bad)
+        self.sample = []
+        sample = replace(sample, features={n: c for n, c in sample.features.items() if n in names})
+        # A store wrote its features together with the question.
+        vouched = chosen if asked.is_stored else asked.known
+        hearing = deadline.hearing(sample.times, how.of(self._truth(sample)))
+        notes = checked(sample, hearing, name, chosen, kinds, vouched)
+        written = self._written(how, deadline, chosen, self._slices(chosen), first)
+        return Task(
+            self.source,
+            how=how,
+            target=name,
+            features=chosen,
+            kinds=kinds,
+            silence=self.said,
+            notes=(*head.notes, *notes),
+            whole=0 if first is None or first >= census.rows else census.rows,
+            is_arrival=self.is_arrival,
+            **written,
+        )
+
+    def _deadline(self, how: Labels) -> tuple[Labels, Deadline]:
+        """Return how labels are learned where silence may mean something, and when it does."""
+        census, said, log = self.census, self.said, self.source.head
+        if said.value is None:
+            if not census.known.known:
+                raise LogError(f"replay: {log.name} has no answered row with a target")
+            if not said.answered_only:
+                census.refuse_doubt(how)
+            return how, Deadline()
+        if log.weight is not None:
+            raise LogError("replay: with silence every label counts once; leave out the weight")
+        assert self.starts is not None  # as there are rows
+        silence = census.silence_of(how, said)
+        span = deadline_of(log, said, census, self.starts)
+        if self.starts[0:1][0] + span > census.latest:
+            raise LogError(
+                "replay: no deadline has passed when the log ends; give a shorter --deadline"
+            )
+        how = replace(how, silence=silence, deadline=in_model(log, said, span))
+        return how, Deadline(span, silence, census.latest)
+
+    def _slices(self, chosen: Sequence[str]) -> Sequence[str]:
+        """Return columns to slice by: those that are named, or text features with few values."""
+        if self.asked.slices is not None:
+            return self.asked.slices
+        text = (name for name in chosen if self.source.head.features[name].dtype.kind != "f")
+        few = [name for name in text if 2 <= self.values[name].different <= FEW]
+        return few[:COLUMNS]
+
+    def _written(
+        self,
+        how: Labels,
+        deadline: Deadline,
+        chosen: Sequence[str],
+        slices: Sequence[str],
+        first: int | None,
+    ) -> dict[str, Any]:
+        """Write every row down as methods see it, and count waits by label."""
+        head, asked = self.source.head, self.asked
+        kind = head.times.predicted_at.dtype
+        whole, flag, short = np.dtype(np.int64), np.dtype(np.bool_), np.dtype(np.int32)
+        columns = {
+            **{name: Column(kind) for name in ("asked", "ends")},
+            **{name: Column() for name in ("labels", "weights", "waits", "values")},
+            **{name: Column(flag) for name in ("answered", "learned", "counts", "is_silence")},
+            "entries": Column(short),
+            "places": Column(short),
+            "delays": Column(whole),
+            **{name: Column() for name in ("known_labels", "known_weights")},
+        }
+        found: dict[str, Words | Column] = {
+            name: Column() if head.features[name].dtype.kind == "f" else Words() for name in slices
+        }
+        keys = Texts() if asked.key is not None or self.source.own is not None else None
+        table, feeder, count = how.model().hasher.table, Feeder(), 0
+        raw, made = WaitsByLabel(), WaitsByLabel()
+        for log in self.source:
+            if first is not None:
+                log = log.take(slice(0, max(0, first - count)))
+            if not len(log):
+                break
+            truth = self._truth(log)
+            hearing = deadline.hearing(log.times, how.of(truth))
+            weights = np.ones(len(log)) if log.weight is None else log.weight
+            learned, counts = hearing.heard & (weights > 0.0), hearing.counts & (weights > 0.0)
+            rows = table({name: log.features[name] for name in chosen}) if chosen else None
+            block: dict[str, Array | list[float]] = {
+                "asked": log.times.predicted_at,
+                "ends": hearing.ends,
+                "weights": weights,
+                "labels": hearing.labels,
+                "waits": hearing.waits,
+                "learned": learned,
+                "answered": hearing.heard,
+                "counts": counts,
+                "is_silence": hearing.is_silence,
+                "entries": np.zeros(len(log)) if rows is None else np.diff(rows.indptr),
+                "places": [] if rows is None else rows.indices,
+                "values": [] if rows is None else rows.values,
+                "known_labels": hearing.labels[counts],
+                "known_weights": weights[counts],
+            }
+            for name, cells in block.items():
+                columns[name].append(cells)
+            part = feeder.feed(log.times.predicted_at, hearing.ends, counts, weights, weights)
+            columns["delays"].append(part.delays)
+            waits = np.where(learned & ~hearing.is_silence, hearing.waits, np.nan)
+            if log.target is not None and not raw.are_many:
+                raw.add(log.target, waits)
+            if (names := names_of(how)) and not made.are_many:
+                made.add(np.where(hearing.labels > 0.5, *np.array(names, dtype=object)), waits)
+            for name, column in found.items():
+                column.append(log.features[name])
+            if keys is not None:
+                keys.append(self._keys(log, count))
+            count += len(log)
+        nothing = np.empty(0)
+        asked_at = columns["asked"][0:0]
+        flush = (asked_at, asked_at, nothing.astype(np.bool_), nothing, nothing)
+        columns["delays"].append(feeder.feed(*flush, is_last=True).delays)
+        is_there = (head.target is not None, bool(names_of(how)))
+        both = zip((raw, made), is_there, strict=True)
+        few = [each for each, there in both if there and not each.are_many]
+        outcomes = few[0].outcomes() if few else ()
+        return {"columns": columns, "slices": found, "texts": keys, "outcomes": outcomes}
+
+    def _keys(self, log: Log, start: int) -> list[str]:
+        """Return the keys of a block of rows."""
+        if self.source.own is not None:
+            return [str(key) for key in self.source.own[start : start + len(log)]]
+        name = self.asked.key
+        assert name is not None  # or there are no keys to be read
+        return [str(key) for key in keys_of(log.features[name], name, start)]
+
+
+def _opened(data: Any, asked: Asked, silence: Silence) -> tuple[Log | Scan, str, Features]:
     """Return the log, the name of its target, and the columns that were asked for."""
     if isinstance(data, Log):
         if asked.is_stored:
@@ -283,7 +649,7 @@ def _log(
         )
     wanted, told = asked.features, dict(asked.kinds)
     if wanted != "all":
-        wanted = list(dict.fromkeys([*wanted, *asked.slices]))
+        wanted = list(dict.fromkeys([*wanted, *(asked.slices or ())]))
     if asked.key is not None:
         wanted = "all" if wanted == "all" else [*wanted, asked.key]
         told[asked.key] = "text"  # as it is written, leading zeros included
@@ -306,21 +672,7 @@ def _log(
             f"replay: {asked.target!r} is when the answer came; to predict whether one comes, say "
             "what no answer means with --silence 0, and else give another target"
         )
-    return found.read(progress), asked.target or found.columns.observed, asked.features
-
-
-def _keyed(log: Log, asked: Asked) -> tuple[Log, Sequence[Key]]:
-    """Return the log without its column of keys, and the key of every row."""
-    name = asked.key
-    if name is None:
-        return log, [str(row) for row in range(len(log))]
-    if name in asked.features or name in asked.slices:
-        raise LogError(f"replay: {name!r} is the key of a row, and can be no feature and no slice")
-    if name not in log.features:
-        raise _no_key(name, log.features)
-    others = {column: cells for column, cells in log.features.items() if column != name}
-    kinds = log.kinds.only(kind.name for kind in log.kinds if kind.name != name)
-    return replace(log, features=others, kinds=kinds), keys_of(log.features[name], name)
+    return found, asked.target or found.columns.observed, asked.features
 
 
 def _no_key(name: str, known: Iterable[str]) -> LogError:
@@ -334,21 +686,27 @@ def _absent(says: str, known: Iterable[str]) -> LogError:
 
 
 def _features(
-    log: Log, target: str, features: Features, asked: Asked
-) -> tuple[tuple[str, ...], Kinds, Log]:
-    """Return the names of the features, what columns became, and the log without constants."""
+    log: Log, target: str, features: Features, asked: Asked, values: Mapping[str, Values]
+) -> tuple[tuple[str, ...], Kinds, Sequence[str]]:
+    """Return the features, what columns became, and all names of columns but of constant ones."""
+    key, slices = asked.key, asked.slices or ()
+    if key is not None and (key in features or key in slices):
+        raise LogError(f"replay: {key!r} is the key of a row, and can be no feature and no slice")
+    if key is not None and key not in log.features:
+        raise _no_key(key, log.features)
     if not log.kinds:
-        others = {name: column for name, column in log.features.items() if name != target}
+        others = [name for name in log.features if name not in (target, key)]
         chosen = tuple(others) if features == "all" else tuple(features)
-        _check_names(log.name, others, [*chosen, *asked.slices])
-        return chosen, log.kinds, replace(log, features=others)
-    kinds = counted(log)
-    log = replace(log, features={name: log.features[name] for name in kinds.names}, kinds=kinds)
-    for name in asked.slices:
-        if name not in log.features:
+        for column in (*chosen, *slices):
+            if column not in others:
+                raise _absent(f"{log.name} has no column {column!r}; it has", others)
+        return chosen, log.kinds, others
+    kinds = counted(log.kinds.only(kind.name for kind in log.kinds if kind.name != key), values)
+    for name in slices:
+        if name not in kinds.names:
             _check_slice(kinds, name)
     shown = kinds if features == "all" else kinds.only(features)
-    return shown.names, shown, log
+    return shown.names, shown, kinds.names
 
 
 def _check_slice(kinds: Kinds, name: str) -> None:
@@ -359,12 +717,6 @@ def _check_slice(kinds: Kinds, name: str) -> None:
             f"replay: {name!r} is {known[0].says} ({known[0].why}){more}: slice by others"
         )
     raise _absent(f"there is no column {name!r} to slice by; there are", kinds.names)
-
-
-def _check_names(name: str, known: dict[str, Array], wanted: Sequence[str]) -> None:
-    for column in wanted:
-        if column not in known:
-            raise _absent(f"{name} has no column {column!r}; it has", known)
 
 
 # Logs of stores, as replays take them: with the loss, silence and deadline that the model had.
@@ -379,7 +731,7 @@ def log_of(stored: StoredLog, asked: Asked, said: Silence) -> Log:
     if said.value is not None and said.deadline is not None:
         log = stored.log()
         span = in_unit(said.deadline, log.unit, has_dates=log.has_dates)
-    wanted = None if asked.features == "all" else [*asked.features, *asked.slices]
+    wanted = None if asked.features == "all" else [*asked.features, *(asked.slices or ())]
     features = stored.features(wanted)
     for name in asked.kinds:
         if features.pop(name, None) is None:
@@ -464,30 +816,23 @@ def refuse_answers(columns: Columns) -> None:
             )
 
 
-def counted(log: Log) -> Kinds:
+def counted(kinds: Kinds, values: Mapping[str, Values]) -> Kinds:
     """Return what columns became, with their numbers of values; constants are found here."""
-    kinds = log.kinds
     for kind in kinds:
         if not kind.names or kind.what == "time":
             continue
-        column = log.features[kind.names[-1]]
-        if column.dtype.kind == "f":
-            if len(column) and (column == column[0]).all():
-                value = f"{column[0]:g}"
-                kinds = kinds.changed(kind.name, what="constant", why=f"always {value}")
-            continue
-        words = set(column.tolist())
-        if len(words) == 1 and len(column) > 1:
-            kinds = kinds.changed(kind.name, what="constant", why=f"always {words.pop()!r}")
-        else:
-            kinds = kinds.changed(kind.name, values=len(words - {None}))
+        found = values[kind.names[-1]]
+        if found.is_constant:
+            kinds = kinds.changed(kind.name, what="constant", why=f"always {found.shown}")
+        elif found.is_words:
+            number = None if found.is_many else len(found.counts)
+            kinds = kinds.changed(kind.name, values=number)
     return kinds
 
 
 def checked(
     log: Log,
-    labels: Floats,
-    known: Bools,
+    hearing: Hearing,
     target: str,
     features: Sequence[str],
     kinds: Kinds,
@@ -495,9 +840,10 @@ def checked(
 ) -> tuple[str, ...]:
     """Refuse features that know the answer; return what else is worth a word.
 
-    ``known`` are rows whose label counts; ``vouched`` are columns of which somebody says that they
-    are known when the prediction is made, whatever they look like.
+    ``log`` has the first rows, and ``vouched`` are columns of which somebody says that they are
+    known when the prediction is made, whatever they look like.
     """
+    labels, known = hearing.labels, hearing.counts
     there = [*(kind.name for kind in kinds), *log.features]
     leaks.check_known("replay", vouched, there, "is no feature; the features are")
     times, answered = log.times, log.answered

@@ -5,17 +5,18 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Sequence
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from belated.replays.columns import total
 from belated.replays.contenders import AT_ONCE, BEST_WINDOW, OURS
-from belated.replays.measures import ALIKE, MANY, UNKNOWN
+from belated.replays.measures import MANY, NO_DIFFERENCE
 from belated.report.durations import humane
 from belated.report.plain import WIDTH, counted, first_up, plain, remarks
 from belated.tables import aligned
 
 if TYPE_CHECKING:
-    from belated.replays.measures import Difference
     from belated.replays.result import Replay
 
 
@@ -50,7 +51,8 @@ def _labelled(replay: Replay) -> str:
     """Say which predictions count."""
     if replay.task.how.silence is None:
         return f"{replay.counted:,} ever got a label"
-    silent = int((replay.task.hearing.is_silence & replay.task.known).sum())
+    columns = replay.task.columns
+    silent = int(total(np.logical_and, columns["is_silence"], columns["counts"]))
     return (
         f"{replay.counted:,} {'counts' if replay.counted == 1 else 'count'}, as the deadline of "
         f"{deadline(replay)} has passed, {silent:,} of them by silence"
@@ -59,10 +61,7 @@ def _labelled(replay: Replay) -> str:
 
 def deadline(replay: Replay) -> str:
     """Return how long an answer counts, in words."""
-    limit, log = replay.task.how.deadline, replay.task.log
-    if isinstance(limit, timedelta):
-        return humane(limit.total_seconds(), "s")
-    return humane(limit or 0.0, log.unit)
+    return humane(replay.task.deadline, replay.task.log.unit)
 
 
 KIND_HEADS = ("column", "became", "why")
@@ -79,32 +78,36 @@ def kinds(replay: Replay) -> list[tuple[str, str, str]]:
 
 
 def advice(replay: Replay) -> str:
-    """Return what lateness costs and how ours stands; first of all, who is better or seems so."""
+    """Return what lateness costs and how ours stands; first of all, which method is better."""
     found = standing(replay)
-    is_first = replay.ahead or seems_better(replay)
-    return f"{found} {replay.verdict}" if is_first else f"{replay.verdict} {found}"
+    leads = replay.ahead or replay.best != OURS
+    texts = (found, replay.verdict) if leads else (replay.verdict, found)
+    return " ".join(filter(None, (*texts, pairs(replay))))
 
 
-def seems_better(replay: Replay) -> list[str]:
-    """Return methods that lose less than ours with late labels, where that may be by chance."""
-    unknown = (name for name in replay.ties if replay.standing(name) == UNKNOWN)
-    return [name for name in unknown if replay.differences[name].mean < 0.0]
+def pairs(replay: Replay) -> str:
+    """Say that pairs of features would help, where they do on the first predictions."""
+    share = replay.pairs
+    if share is None or not share.high < 0.0:
+        return ""
+    return (
+        'Pairs of features help here: with --interactions auto (interactions="auto") the loss of '
+        f"the first predictions changes by {size_of(share.mean)} ({size_of(share.low)} to "
+        f"{size_of(share.high)})."
+    )
 
 
 def standing(replay: Replay) -> str:
-    """Say who is better with late labels, who is as good, and who is worse, beyond doubt."""
+    """Say which methods that learn from late labels are better than ours, as good, and worse."""
     if not replay.blocks:
-        return "There are too few labels to say which method is better."
-    maybe = seems_better(replay)
-    same = [name for name in replay.ties if replay.standing(name) == ALIKE]
-    unknown = [name for name in replay.ties if name not in same and name not in maybe]
-    groups = (
-        ("Better than belated here", replay.ahead),
-        ("Less loss than belated here, though the log is too short or uneven to be sure", maybe),
-        (f"{first_up(ALIKE)} as belated", same),
-        (f"{first_up(UNKNOWN)}, as the log is too short or too uneven", unknown),
-    )
-    parts = [f"{says}: {_listed(replay, names)}." for says, names in groups if names]
+        return "There are too few labels to compare methods."
+    parts = []
+    if replay.ahead:
+        parts.append(f"Better than belated here: {_listed(replay, replay.ahead)}.")
+    elif replay.best != OURS:
+        parts.append(f'"{replay.best}" has the least loss here.')
+    if replay.ties:
+        parts.append(f"{first_up(NO_DIFFERENCE)} to belated: {_listed(replay, replay.ties)}.")
     if replay.behind:
         best, *rest = replay.behind
         more = f", and {len(rest)} other{'s' if len(rest) > 1 else ''}" if rest else ""
@@ -115,8 +118,9 @@ def standing(replay: Replay) -> str:
 def _listed(replay: Replay, names: Sequence[str]) -> str:
     found = []
     for name in names:
-        after = ", chosen afterwards," if name == BEST_WINDOW else ""
-        found.append(f'"{name}"{after} {against(replay, name, says=False)}')
+        after = " (chosen afterwards)" if name == BEST_WINDOW else ""
+        size = against(replay, name, says=False)
+        found.append(f'"{name}"{after}{f" {size}" if size else ""}')
     return ", ".join(found)
 
 
@@ -145,41 +149,35 @@ def table(replay: Replay) -> list[tuple[str, ...]]:
 
 def shown(replay: Replay, name: str) -> str:
     """Return the name of a method, marked where nobody can have it."""
-    return f"{name} (unreachable)" if name == AT_ONCE and replay.task.delays.any() else name
+    return f"{name} (unreachable)" if name == AT_ONCE and replay.task.is_late else name
 
 
 def against(replay: Replay, name: str, *, says: bool = True) -> str:
     """Return how a method compares with ours: as a share with its interval, or as a factor.
 
-    ``says`` adds what a tie means.
+    ``says`` adds what a tie means. An interval that is too wide to say anything is left out.
     """
     share = replay.share(name)
     if share is None:
         return ""
-    text = estimate(share)
+    if share.is_known and share.is_wide:
+        return NO_DIFFERENCE if says else ""
+    text = size_of(share.mean)
     if not share.is_known:
         return text
-    return f"{text} ({_range(share)}){f' {share.standing}' if says and share.is_tie else ''}"
+    text += f" ({size_of(share.low).removesuffix('%')} to {size_of(share.high).removesuffix('%')})"
+    return f"{text} {NO_DIFFERENCE}" if says and share.is_tie else text
 
 
-def estimate(share: Difference) -> str:
-    """Return how much more or less it is: in percent, or as so many times."""
-    if share.mean >= MANY:
-        return f"{plain(share.mean + 1.0, 3)} times"
-    return f"{_percent(share.mean):+,.1f}%"
+def size_of(share: float) -> str:
+    """Return how much more or less something is: in percent, or as so many times.
 
-
-def _range(share: Difference) -> str:
-    """Return both ends of an interval, in the words of its estimate."""
-    if share.mean >= MANY and share.low > 0.0:
-        return " to ".join(plain(end + 1.0, 3) for end in (share.low, share.high))
-    low, high = (f"{_percent(end):+,.1f}" for end in (share.low, share.high))
-    return f"{low}% to many times" if share.high > MANY else f"{low} to {high}"
-
-
-def _percent(share: float) -> float:
-    """Return a share in percent, to a tenth; none of them is a negative zero."""
-    return round(100.0 * share, 1) + 0.0
+    >>> size_of(0.0123), size_of(-0.00001), size_of(10.5)
+    ('+1.2%', '+0.0%', '11.5 times')
+    """
+    if share >= MANY:
+        return f"{plain(share + 1.0, 3)} times"
+    return f"{round(100.0 * share, 1) + 0.0:+,.1f}%"
 
 
 def _loss(loss: float) -> str:

@@ -21,7 +21,7 @@ _STEPS = (
     ("ns", 1e-9),
 )
 _LONG = {"h": "hours", "min": "minutes", "s": "seconds", "ms": "milliseconds"}
-LEAST = {"years": 2.0, "weeks": 3.0, "days": 2.0}
+LEAST = {"years": 2.0, "weeks": 10.0, "days": 2.0}
 """How many there must be before a longer unit is used."""
 
 

@@ -11,8 +11,6 @@ DIGITS = 4
 """Significant digits shown of numbers that are not whole."""
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 NOT_AVAILABLE = "n/a"
-SAME = 0.05
-"""Shares whose whole interval is within this of 0 are called about the same."""
 
 
 def plain(value: float, digits: int = DIGITS) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from belated import core
-from belated.arrays import Floats
+from belated.arrays import Floats, Ints
 from belated.core import linear as core_linear
 from belated.core.component import demand
 from belated.core.linear import Forecast, Forecasts
@@ -166,6 +166,10 @@ class LinearModel(
         def _predict_rows(self, *arguments: Any) -> Any: ...
 
         def _replay(self, given: Any, keys: Any, progress: Any) -> Any: ...
+
+        def _feed(
+            self, rows: Rows, events: Ints, labels: Floats, weights: Floats, at: Any
+        ) -> Floats: ...
 
         def _begin(self, settings: Settings, hasher: Hasher) -> None: ...
 
