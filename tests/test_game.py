@@ -29,13 +29,12 @@ from belated.research.game.run import Run
 from belated.research.losses import Loss
 from belated.research.rivals import (
     BOLD,
-    FTDRL,
     SOLID,
     AdaHedgeD,
+    DelayedDualAveraging,
     DOGDSCManyPoint,
     LangfordSmolaZinkevich,
     QuanrudKhashabi,
-    QuanrudKhashabiDoubling,
 )
 from compositions import ALL, COMPOSITIONS, KINDS, Composition
 from conftest import INTERPRETED, shortened
@@ -292,10 +291,8 @@ class RivalGame(NamedTuple):
 BALL = bl.Ball(3, 1.5)
 RIVALS = {
     "sums per round": RivalGame(QuanrudKhashabi(BALL, 2.0, ROUNDS, 200), "gradient"),
-    "restarts": RivalGame(QuanrudKhashabiDoubling(bl.Box([1, -2], [9, 0]), 2.0), "gradient"),
+    "best so far": RivalGame(DelayedDualAveraging(bl.Box([1, -2], [9, 0]), 2.0), "gradient"),
     "whole losses": RivalGame(SOLID(BALL, 2.0, ROUNDS, 200, "function"), "function"),
-    "coefficients": RivalGame(FTDRL(BALL, 2.0, ROUNDS, 200), "coefficients"),
-    "linear coefficients": RivalGame(FTDRL(BALL, 2.0, ROUNDS, 200), "coefficients", "linear"),
     "many values": RivalGame(DOGDSCManyPoint(BALL, 0.7, 2.0, ROUNDS), "values"),
     "copies": RivalGame(
         BOLD(bl.TwoPoint(bl.PFTRL(BALL, bl.rates.DelayAdaptive(2.0)))), "pair", "absolute"
@@ -304,7 +301,7 @@ RIVALS = {
 }
 
 
-@pytest.mark.parametrize("name", RIVALS if INTERPRETED else ["coefficients"])
+@pytest.mark.parametrize("name", RIVALS if INTERPRETED else ["many values"])
 def test_a_rivals_game_is_a_loop_by_hand(
     name: str, learners: list[bl.Learner], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -570,7 +567,7 @@ def test_no_bound_on_values_where_plays_choose_the_delays(feedback: Feedback, sk
 
 def test_no_published_bound_where_plays_choose_the_delays() -> None:
     ball = bl.Ball(2)
-    spec = QuanrudKhashabiDoubling(ball, lipschitz=2.0)
+    spec = DelayedDualAveraging(ball, lipschitz=2.0)
     run = bl.play(spec, chased(ball, 0.0, 60, 5))
     assert run.bound is None
     assert "for delays that are fixed before the game" in run.bound_note
@@ -667,10 +664,6 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     (
         lambda: bl.play(bl.FullInformation(PLAIN.base), ADVERSE),
         "play: FullInformation is shown whole losses, which .*Adaptive.* has not",
-    ),
-    (
-        lambda: bl.play(RIVALS["coefficients"].spec, RIVALS["copies"].game()),
-        "play: rivals.FTDRL is told the coefficients .* got losses.Absolute",
     ),
     (
         lambda: bl.play(QuanrudKhashabi(bl.Ball(2), 1.0), SMALL),

@@ -23,12 +23,11 @@ else:
 
 CHUNK = 1_000_000  # events between two chances to interrupt
 
-# What a player is told of a loss: its gradient or values at the play, its gradient at the point
-# where the player is when the answer comes, or its coefficients.
-TOLD = ("gradient", "values", "function", "coefficients")
+# What a player is told of a loss: its gradient or values at the play, or its gradient at the point
+# where the player is when the answer comes.
+TOLD = ("gradient", "values", "function")
 GRADIENT = cython.declare(cython.int, 0)
 VALUES = cython.declare(cython.int, 1)
-COEFFICIENTS = cython.declare(cython.int, 3)
 
 
 # --- Delays that depend on the plays -------------------------------------------------------------
@@ -123,7 +122,7 @@ class Game:
         self.losses = np.empty(rounds if keeps_rounds else 0)
         self.plays = np.empty((rounds if keeps_rounds else 1, player.play_size))
         self.gradients, self.costs, self.vectors = np.zeros((3, self.dim))
-        self.work_array = np.zeros((2, self.dim + 1))
+        self.work_array = np.zeros((2, self.dim))
         self.curve_at, self.losses_at = floats_at(self.curve), floats_at(self.losses)
         self.play = floats_at(self.plays)
         self.gradient_sum, self.cost_sum = floats_at(self.gradients), floats_at(self.costs)
@@ -302,11 +301,8 @@ class Game:
                 return self.compare_points(ticket, answer)
             return self.player.observe(ticket, answer)
         self.loss.draw(ticket, self.point)
-        if self.told == COEFFICIENTS:
-            self.loss.coefficients(self.answer)
-        else:
-            self.player.peek(self.point)
-            self.loss.gradient(self.point, self.answer)
+        self.player.peek(self.point)
+        self.loss.gradient(self.point, self.answer)
         return self.player.observe(ticket, self.answer)
 
     def compare_points(self, ticket, answer):

@@ -228,9 +228,6 @@ class Loss:
         self.gradient(x, out)
         return self.value(x)
 
-    def coefficients(self, out):
-        """Write (b, c) of f_t = <b, x> + (c / 2) |x|^2, for losses that are such."""
-
     # --- Many rounds -----------------------------------------------------------------------------
 
     def single(self, t, x):
@@ -325,12 +322,6 @@ class Linear(Loss):
             out[i] = self.source.a[i]
         return 0
 
-    def coefficients(self, out):
-        """(b, c) = (a, 0)."""
-        for i in range(self.dim):
-            out[i] = self.source.a[i]
-        out[self.dim] = 0.0
-
 
 class Quadratic(Loss):
     """f_t(x) = (lambda / 2) |x - a_t|^2."""
@@ -365,12 +356,6 @@ class Quadratic(Loss):
             out[i] = curvature * d
             p += d * d
         return 0.5 * curvature * ((p + q) + (r + s))
-
-    def coefficients(self, out):
-        """(b, c) = (-lambda a, lambda)."""
-        for i in range(self.dim):
-            out[i] = -self.curvature * self.source.a[i]
-        out[self.dim] = self.curvature
 
 
 class OfProduct(Loss):

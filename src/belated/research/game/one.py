@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from time import perf_counter
-from typing import Literal, cast, get_args, overload
+from typing import Literal, get_args, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -35,7 +35,7 @@ from belated.timeline import Timeline
 from belated.validation import checked_seed
 
 Record = Literal["totals", "detail", "plays"]
-Told = Literal["gradient", "values", "function", "coefficients"]
+Told = Literal["gradient", "values", "function"]
 
 _POINTS = 200  # checkpoints unless given
 
@@ -138,8 +138,7 @@ def _told(spec: LearnerSpec) -> Told:
     if takes_functions(spec):
         return "function"
     if isinstance(spec, Method):
-        kind = getattr(spec, "feedback", "")
-        return cast(Told, kind) if kind in ("gradient", "coefficients") else "values"
+        return "gradient" if getattr(spec, "feedback", "") == "gradient" else "values"
     return "gradient" if isinstance(inner_of(spec), FirstOrder) else "values"
 
 
@@ -161,12 +160,7 @@ def _check(spec: LearnerSpec, dim: int, told: Told, game: Game) -> None:
         raise SpecError(
             f"play: {spec.kind} plays {dim} coordinates, the losses have {game.losses.dim}"
         )
-    if told == "coefficients" and game.losses.form not in ("linear", "quadratic"):
-        raise SpecError(
-            f"play: {spec.kind} is told the coefficients of linear and quadratic losses, got "
-            f"{game.losses.kind}"
-        )
-    if game.losses.is_adaptive and told in ("function", "coefficients"):
+    if game.losses.is_adaptive and told == "function":
         raise SpecError(f"play: {spec.kind} is shown whole losses, which {game.losses!r} has not")
 
 

@@ -19,7 +19,7 @@ from belated.research.core.rival import Setting
 from belated.spec import number, positive, whole
 from belated.timeline import Timeline
 
-AnswerKind = Literal["gradient", "function", "coefficients", "value", "two values", "k + 1 values"]
+AnswerKind = Literal["gradient", "function", "value", "two values", "k + 1 values"]
 Mirror = Literal["euclidean", "entropy"]
 Hint = Literal["none", "recent"]
 GradientOrFunction = Literal["gradient", "function"]
