@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 import belated as bl
 from belated.reductions import LearnerSpec
 from belated.research.rivals.base import FACTS, Rival
+from belated.research.rivals.choice import methods
 from benchmarks import floors, game_floors, peers
 from benchmarks.timing import Result, compared, interleaved, summarised
 
@@ -202,10 +203,8 @@ def over_rivals() -> Iterator[Result]:
         for make in (quadratic, linear)
         for timeline in (late, fixed)
     }
-    for name in bl.rivals.__all__:
-        kind = getattr(bl.rivals, name)
-        if kind is Rival:
-            continue
+    for kind in methods():
+        name = kind.__name__
         timeline = fixed if "delay" in kind.facts() else late
         rival = made(kind).told(timeline)
         on_arms = hasattr(rival, "arms")

@@ -6,7 +6,7 @@ import dataclasses
 from pathlib import Path
 from typing import Any, cast
 
-from belated import rivals
+from belated.research.rivals import choice
 from belated.research.rivals.arms import Bandit
 from belated.research.rivals.base import FACTS, Rival
 
@@ -47,10 +47,9 @@ _ANSWERS = (
 
 def methods() -> list[type[Rival]]:
     """Return all rivals: by the kind of their answers, then by year, then by name."""
-    found = {vars(rivals)[name] for name in rivals.__all__}
-    kinds = [kind for kind in found if issubclass(kind, Rival) and kind is not Rival]
     return sorted(
-        kinds, key=lambda kind: (_ANSWERS.index(_answers(kind)), kind.reference[-4:], kind.title)
+        choice.methods(),
+        key=lambda kind: (_ANSWERS.index(_answers(kind)), kind.reference[-4:], kind.title),
     )
 
 

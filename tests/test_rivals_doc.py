@@ -37,9 +37,7 @@ def test_methods_that_know_nothing_about_delays() -> None:
     assert f"{count - unaware} of them were made for late answers. {unaware} know nothing" in page
     assert ", ".join(method.title for method in undelayed()) in page
     assert f"all but {_WORDS[unaware]} for late feedback" in (bl.rivals.__doc__ or "")
-    assert (
-        f"{_WORDS[unaware]} of which know nothing about delays" in readme
-    )
+    assert f"{_WORDS[unaware]} of which know nothing about delays" in readme
 
 
 def test_methods_are_counted_rightly() -> None:

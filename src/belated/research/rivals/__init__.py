@@ -17,6 +17,8 @@ from belated.research.rivals.arms import MasoudianZimmertSeldin as MasoudianZimm
 from belated.research.rivals.arms import SkippingExp3 as SkippingExp3
 from belated.research.rivals.arms import ZimmertSeldin as ZimmertSeldin
 from belated.research.rivals.base import Rival as Rival
+from belated.research.rivals.choice import Suited as Suited
+from belated.research.rivals.choice import suited as suited
 from belated.research.rivals.convex_bandits import DFTBL as DFTBL
 from belated.research.rivals.convex_bandits import GOLD as GOLD
 from belated.research.rivals.convex_bandits import AgarwalDekelXiao as AgarwalDekelXiao
@@ -52,4 +54,7 @@ from belated.research.rivals.leader import (
 from belated.research.rivals.leader import DelayedONS as DelayedONS
 from belated.research.rivals.leader import QiuEspositoZhang as QiuEspositoZhang
 
-__all__ = sorted(name for name, thing in vars().items() if isinstance(thing, type))
+__all__ = [
+    "suited",
+    *sorted(name for name, thing in vars().items() if isinstance(thing, type)),
+]

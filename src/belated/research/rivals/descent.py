@@ -221,12 +221,14 @@ class LangfordSmolaZinkevich(Rival):
         numbers = (self.sigma, self.curvature, self._fact("delay"))
         return core.LangfordSmolaZinkevich(setting, *numbers)
 
+    def takes(self, timeline: Timeline) -> bool:
+        """Tell whether answers are in order, and none later than told."""
+        in_order = bool((np.diff(timeline.order) > 0).all())
+        return in_order and timeline.max_delay <= self._fact("delay")
+
     def _guaranteed(self, timeline: Timeline) -> Bound | None:
-        rounds = timeline.rounds
-        if timeline.max_delay > self._fact("delay") or (np.diff(timeline.order) < 0).any():
-            return None
-        total = self._regret(rounds, timeline.max_delay)
-        return self._split(timeline, total, self._regret(rounds, 0), UNCHECKED)
+        total = self._regret(timeline.rounds, timeline.max_delay)
+        return self._split(timeline, total, self._regret(timeline.rounds, 0), UNCHECKED)
 
     def _regret(self, rounds: int, delay: int) -> float:
         square = self.lipschitz**2

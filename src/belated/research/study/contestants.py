@@ -24,6 +24,7 @@ from belated.research import rivals
 from belated.research.game import Game
 from belated.research.losses import Squared
 from belated.research.rivals import Rival
+from belated.research.rivals.choice import assuming
 from belated.research.study.games import Answer, paper_learner
 from belated.timeline import Timeline
 
@@ -88,22 +89,12 @@ def _default(curved: bool) -> Contestant:
 def _rival(kind: type[Rival], *, curved: bool = False, in_order: bool = False) -> Contestant:
     """A rival that needs the constants of the losses, and is told the facts that it needs."""
     example = Problem(Ball(1), lipschitz=1.0, magnitude=1.0, curvature=float(curved))
-    told = _told(_assuming(kind, example).needs)
+    told = _told(assuming(kind, example).needs)
     return Contestant(
         kind.title,
-        lambda problem, game: _assuming(kind, problem).told(_late(game)),
+        lambda problem, game: assuming(kind, problem).told(_late(game)),
         *(told, curved, in_order),
     )
-
-
-def _assuming(kind: type[Rival], problem: Problem) -> Rival:
-    """Return a rival with those of the constants that it has a field for."""
-    names = {field.name for field in dataclasses.fields(cast(Any, kind))}
-    known = {"lipschitz": problem.lipschitz, "magnitude": problem.magnitude}
-    if problem.curvature:
-        known["curvature"] = problem.curvature
-    given = {name: value for name, value in known.items() if name in names}
-    return cast(Rival, cast(Any, kind)(problem.domain, **given))
 
 
 def _late(game: Game) -> Timeline:
@@ -123,7 +114,7 @@ def _gold() -> tuple[Contestant, Contestant]:
     balanced = dataclasses.replace(_rival(rivals.GOLD), told="a = 0")
 
     def with_inner_radius(problem: Problem, game: Game) -> LearnerSpec:
-        spec = cast(rivals.GOLD, _assuming(rivals.GOLD, problem))
+        spec = cast(rivals.GOLD, assuming(rivals.GOLD, problem))
         return dataclasses.replace(spec, smoothing=cast(float, problem.domain.inner_radius))
 
     return balanced, Contestant(GOLD_R, with_inner_radius, balanced.told)
