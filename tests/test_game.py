@@ -575,6 +575,47 @@ def test_no_published_bound_where_plays_choose_the_delays() -> None:
     assert bl.play(run.spec, fixed).bound is not None
 
 
+# --- Paths ---------------------------------------------------------------------------------------
+
+
+def test_dynamic_regret_is_against_a_path() -> None:
+    game = bl.Game(bl.losses.Absolute(bl.losses.Drifting(3, 40)), bl.delays.constant(60, 3))
+    run = bl.play(game.problem(bl.Ball(3)).learner("gradient"), game, record="plays")
+    path = np.random.default_rng(0).uniform(-0.5, 0.5, (60, 3))
+    paid = math.fsum(game.losses.value(t, u) for t, u in enumerate(path))
+    assert run.dynamic_regret(path) == pytest.approx(run.loss - paid, rel=1e-12)
+    assert run.dynamic_regret(np.tile(path[0], (60, 1))) == run.regret_against(path[0])
+    custom = bl.losses.Custom(3, game.losses.value, game.losses.gradient)
+    assert custom.along(path) == game.losses.along(path)
+    for wrong_path in (path[:50], path[:, :2], path.tolist()[0]):
+        with pytest.raises(bl.errors.SpecError, match="a path has shape"):
+            run.dynamic_regret(wrong_path)
+    with pytest.raises(bl.errors.SpecError, match=r"a path has a row of 3 finite numbers"):
+        game.losses.along(path + np.inf)
+    with pytest.raises(bl.errors.SpecError, match="adaptive"):
+        bl.losses.Linear(bl.losses.Adaptive(3)).along(path)
+    with pytest.raises(bl.errors.SpecError, match="has 2 rounds, got a path of=3"):
+        bl.losses.Linear([[1.0], [2.0]]).along([[0.0]] * 3)
+
+
+@pytest.mark.parametrize("feedback", ["gradient", "two-values"])
+def test_movement_is_the_length_of_the_path_of_plays(feedback: Any) -> None:
+    game = bl.Game(bl.losses.Linear(bl.losses.Random(2)), bl.delays.constant(50, 3))
+    spec = game.problem(bl.Ball(2)).learner(feedback)
+    run = bl.play(spec, game, record="plays")
+    assert run.plays is not None
+    points = run.plays.reshape(50, -1, 2)
+    moved = [
+        math.dist(points[t, j], points[t - 1, j])
+        for t in range(1, 50)
+        for j in range(len(points[0]))
+    ]
+    assert run.movement == pytest.approx(math.fsum(moved) / len(points[0]), rel=1e-12)
+    assert run.to_dict()["movement"] == run.movement
+    with pytest.raises(bl.errors.SpecError, match="record='plays'"):
+        _ = bl.play(spec, game).movement
+
+
 # --- Signals and threads -------------------------------------------------------------------------
 
 

@@ -303,6 +303,18 @@ class Loss:
             out[place] = value + some
         return out
 
+    def along(self, path):
+        """Return the sum of f_t(u_t), u_t being row t of an array."""
+        value: cython.double = 0.0
+        t: cython.Py_ssize_t
+        u: cython.p_double
+        points: cython.p_double = floats_at(path)
+        for t in range(len(path)):
+            u = part(points, t * self.dim)
+            self.draw(t, u)
+            value += self.value(u)
+        return value
+
     def add_values(self, first, stop, x, value):
         """Add the values of some rounds to a sum and return it."""
         for t in range(first, stop):
