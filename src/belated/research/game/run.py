@@ -222,8 +222,6 @@ class Run:
         }
         if self.linear is not None:
             row["linear_regret"] = None if best is None else self.linear_regret
-        if self.plays is not None:
-            row["movement"] = self.movement
         if self.base is not None:
             row["undelayed_regret"] = None if best is None else self.undelayed_regret
             row["drift"] = self.drift
