@@ -49,7 +49,8 @@ def test_methods_are_counted_rightly() -> None:
     assert set(said) == {str(count)}
     after = sum(method.reference.startswith("after ") for method in methods())
     page = PAGE.read_text()
-    assert f"{count - after} run with the rule of their paper. {after} are marked" in page
+    assert f"{count - after} are those of their papers" in page
+    assert f'{after} are marked "after"' in page
 
 
 def test_the_page_has_every_paper() -> None:
