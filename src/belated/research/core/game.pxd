@@ -52,5 +52,5 @@ cdef class Game:
     cdef Py_ssize_t follow(self, Py_ssize_t start, Py_ssize_t end) except -1 nogil
     cdef Py_ssize_t follow_rule(self, Py_ssize_t start, Py_ssize_t end) except -1 nogil
     cdef object begin(self)
-    cdef object run(self, Py_ssize_t count, bint is_custom_rule)
+    cdef object run(self, Py_ssize_t count)
     cdef object look_around(self)
