@@ -339,7 +339,6 @@ def bowl(x: Floats) -> tuple[float, npt.ArrayLike]:
         ({"gap": -1.0}, "minimise: gap must not be negative, got -1.0"),
         ({"gap": float("nan")}, "minimise: gap must be finite"),
         ({"limit": 0}, "minimise: limit must be at least 1"),
-        ({"start": [1.0]}, "minimise: takes 2 finite numbers"),
         ({"domain": HALF_SPACE}, "the best action is found on Ball, Box, Simplex or L1Ball, where"),
         ({"oracle": lambda x: (np.inf, x)}, "oracle must return a finite value and 2 finite"),
         ({"oracle": lambda x: (-float(x @ x), 1.0 - 2.0 * x)}, "not convex or its subgradient"),

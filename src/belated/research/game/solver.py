@@ -73,35 +73,21 @@ def support(domain: Domain, g: npt.ArrayLike) -> tuple[Floats, float]:
     >>> support(Ball(2, radius=5.0), [3.0, 4.0])
     (array([-3., -4.]), -25.0)
     """
-    slope = _vector("support", domain, g)
+    slope = np.array(g, dtype=np.float64)
+    if slope.shape != (domain.dim,) or not np.isfinite(slope).all():
+        raise SpecError(f"support: takes {domain.dim} finite numbers, got {g!r}")
     return shape_of(domain).lowest(slope)
-
-
-def _vector(who: str, domain: Domain, value: npt.ArrayLike) -> Floats:
-    """Return a finite vector with one entry per coordinate of the set."""
-    vector = np.array(value, dtype=np.float64)
-    if vector.shape != (domain.dim,) or not np.isfinite(vector).all():
-        raise SpecError(f"{who}: takes {domain.dim} finite numbers, got {value!r}")
-    return vector
 
 
 # --- The search ----------------------------------------------------------------------------------
 
 
-def minimise(
-    oracle: Oracle,
-    domain: Domain,
-    *,
-    gap: float,
-    start: npt.ArrayLike | None = None,
-    limit: int = LIMIT,
-) -> Minimum:
+def minimise(oracle: Oracle, domain: Domain, *, gap: float, limit: int = LIMIT) -> Minimum:
     """Minimise a convex function over the set, given by ``oracle(x) -> (value, subgradient)``.
 
     The search ends when the proven gap is at most ``gap``, after ``limit`` calls, or when rounding
-    hides all further progress; the result tells the gap that was reached. It begins at ``start``,
-    by default the centre of the set. Multiplying the function by a number changes nothing but the
-    units. Needs the extra ``solver``.
+    hides all further progress; the result tells the gap that was reached. Multiplying the function
+    by a number changes nothing but the units. Needs the extra ``solver``.
 
     >>> import numpy as np
     >>> from belated import Box
@@ -113,9 +99,8 @@ def minimise(
     if target < 0.0:
         raise SpecError(f"minimise: gap must not be negative, got {gap!r}")
     chart = _Chart(domain)
-    first = chart.center if start is None else chart.inside(_vector("minimise", domain, start))
     search = _Search(oracle, chart, target)
-    search.call(first)
+    search.call(np.array(chart.unit.center))
     while not search.is_done and search.calls < most:
         point = search.propose()
         if not search.is_done:
@@ -130,15 +115,6 @@ class _Chart:
         self.domain = domain
         self.parts = shape_of(domain).unit()
         self.unit, self.origin, self.scale = self.parts[:3]
-
-    @property
-    def center(self) -> Floats:
-        """Centre of the unit set."""
-        return np.array(self.unit.center)
-
-    def inside(self, x: Floats) -> Floats:
-        """Return z for any x, moved into the unit set."""
-        return self.unit.project((x - self.origin) / self.scale)
 
     def outside(self, z: Floats) -> Floats:
         """Return x for a z of the unit set, in the set also after rounding."""
