@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import sys
 import threading
 from typing import Any
 
@@ -227,6 +228,15 @@ def test_runs_as_a_frame(library: Any) -> None:
     assert list(found[0]) == list(runs[0].to_dict())
     missing = [row["drift"] for row in found[4:]]
     assert all(value is None or np.isnan(value) for value in missing)
+
+
+def test_frames_of_other_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs: Any = bl.play_many(STEADY, SHORT, engine="serial")
+    with pytest.raises(bl.errors.SpecError, match="one of pandas, polars, pyarrow, got 'excel'"):
+        runs.to_frame("excel")
+    monkeypatch.setitem(sys.modules, "polars", None)
+    with pytest.raises(bl.errors.SpecError, match="polars is not installed; install it, or use"):
+        runs.to_frame("polars")
 
 
 def test_runs_as_a_latex_table() -> None:

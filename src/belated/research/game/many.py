@@ -26,6 +26,9 @@ SpecOrMaker: TypeAlias = LearnerSpec | Callable[[Game], LearnerSpec]
 """A spec, or a function that makes one for a game (say, one that is told its delays)."""
 
 
+_FRAMES = ("pandas", "polars", "pyarrow")
+
+
 class Cell(NamedTuple):
     """One run to be made, by position."""
 
@@ -90,7 +93,14 @@ class Runs(Sequence[Run]):
         rows = self.to_dicts()
         names = dict.fromkeys(name for row in rows for name in row)
         columns = {name: [row.get(name) for row in rows] for name in names}
-        module = importlib.import_module(library)
+        if library not in _FRAMES:
+            raise SpecError(f"to_frame: library is one of {', '.join(_FRAMES)}, got {library!r}")
+        try:
+            module = importlib.import_module(library)
+        except ImportError as error:
+            raise SpecError(
+                f"to_frame: {library} is not installed; install it, or use to_dicts"
+            ) from error
         return (module.table if library == "pyarrow" else module.DataFrame)(columns)
 
     def to_latex(self, value: str = "regret", names: Sequence[str] | None = None) -> str:
