@@ -36,8 +36,11 @@ Oracle: TypeAlias = Callable[[Floats], tuple[float, npt.ArrayLike]]
 LIMIT = 1000
 """Calls of the oracle after which the search ends in any case."""
 
-LEVEL = 0.5
+LEVEL = 0.2
 """The level is F(c) - LEVEL * gap."""
+
+LOWEST = 6
+"""One call in so many is where the cuts are smallest."""
 
 TOLERANCE = 1e-9
 """Accuracy asked of the solver, in units of the gap."""
@@ -224,12 +227,12 @@ class _Search:
     def propose(self) -> Floats:
         """Return the next point; the weights found on the way may close the gap.
 
-        It is the point below the level that is nearest to the best one, and in every third call
-        that where M is smallest, which ends the search at once where F is linear around a corner.
+        It is the point below the level that is nearest to the best one, and now and then that where
+        M is smallest, which ends the search at once where F is linear around a corner.
         """
         rows = np.column_stack([self._unit_slopes(), np.full(self.calls, -1.0)])
         answer = self._answer(rows, self._errors() / self.gap, False)
-        if self.calls % 3 and not self.is_done:
+        if self.calls % LOWEST and not self.is_done:
             answer = self._answer(self._unit_slopes(), self._errors() / self.gap - LEVEL, True)
         if np.isfinite(answer.z).all():
             return self.chart.unit.project(answer.z)
