@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 import belated as bl
 from belated.reductions import LearnerSpec
 from belated.research.rivals.base import FACTS, Rival
+from belated.research.rivals.choice import methods
 from benchmarks import floors, game_floors, peers
 from benchmarks.timing import Result, compared, interleaved, summarised
 
@@ -166,7 +167,7 @@ ARGUMENTS: dict[str, Any] = {
     "exp_concavity": 0.25,
     "smoothness": 1.0,
     "scale": 1.0,
-    "stalest": CONSTANT_DELAY,
+    "threshold": CONSTANT_DELAY,
     "step": 0.01,
     "strength": 1000.0,
     "workers": CONSTANT_DELAY,
@@ -176,7 +177,6 @@ ARGUMENTS: dict[str, Any] = {
 OURS: dict[str, LearnerSpec] = {
     "gradient": FIRST_ORDER,
     "function": FULL_INFORMATION,
-    "coefficients": FULL_INFORMATION,
     "value": ONE_POINT,
     "two values": TWO_POINT,
     "k + 1 values": TWO_POINT,
@@ -203,10 +203,8 @@ def over_rivals() -> Iterator[Result]:
         for make in (quadratic, linear)
         for timeline in (late, fixed)
     }
-    for name in bl.rivals.__all__:
-        kind = getattr(bl.rivals, name)
-        if kind is Rival or not issubclass(kind, Rival):
-            continue
+    for kind in methods():
+        name = kind.__name__
         timeline = fixed if "delay" in kind.facts() else late
         rival = made(kind).told(timeline)
         on_arms = hasattr(rival, "arms")
@@ -293,8 +291,8 @@ POOLD_DELAYS = (10, 1000)
 
 
 def over_poold() -> Iterator[Result]:
-    """Yield DORM+ of ours and of its authors, and how ours depends on the delay."""
-    spec = bl.rivals.DORMPlus(DIM)
+    """Yield DORM of ours and of its authors, and how ours depends on the delay."""
+    spec = bl.rivals.DORM(DIM)
     if peers.has_poold():
         for delay in POOLD_DELAYS:
             game = linear(bl.delays.constant(POOLD_ROUNDS, delay))
@@ -303,7 +301,7 @@ def over_poold() -> Iterator[Result]:
             theirs = partial(peers.poold_loss, costs, delay)
             np.testing.assert_allclose(ours().loss, theirs(), rtol=1e-9)
             yield compared(
-                f"DORM+, delay {delay}, over poold",
+                f"DORM, delay {delay}, over poold",
                 ours,
                 theirs,
                 target=1.0,
@@ -318,7 +316,7 @@ def over_poold() -> Iterator[Result]:
         for delay in POOLD_DELAYS
     )
     yield compared(
-        "DORM+, ours, delay 1000 over delay 10",
+        "DORM, ours, delay 1000 over delay 10",
         long,
         short,
         target=1.1,

@@ -5,7 +5,7 @@ time order: predict at the time of prediction, learn at the time of the label. O
 ``LinearModel`` as it comes; VW is run in five ways, and where the target is a number, in two units
 each, with errors always in the first one. The best of them is chosen afterwards, which nobody can
 do beforehand. A ratio below 1 is in our favour. "No giving up" is ours with ``wait=None``. Where
-features are dense, ``DelayedVAW`` stands beside ours, see :mod:`benchmarks.dense_labels`.
+features are dense, a delayed regression stands beside ours, see :mod:`benchmarks.dense_labels`.
 
 **How fast.** A log of :data:`ROUNDS` rounds, labels 100 rounds late, features 30 dense ones or 100
 of 2^20. Every run starts with a new model. VW is given text that was written beforehand, and its

@@ -1,7 +1,7 @@
-"""Methods that keep a matrix, per event, over NumPy's rank-one update of one.
+"""The delayed Newton step, per event, over NumPy's rank-one update of one.
 
 The floor is what somebody would write by hand for one gradient: u = P g, P -= u u' / (1 + <g, u>).
-A round is two events, a prediction and an answer. In the third figure the minimum is on the border
+A round is two events, a prediction and an answer. In the second figure the minimum is on the border
 of the set, where the Newton step is found by projected gradients; that has no target.
 """
 
@@ -26,27 +26,21 @@ REPEATS = 15
 
 
 def main() -> Iterator[Result]:
-    """Yield the Newton step inside and on the border, and Vovk-Azoury-Warmuth."""
+    """Yield the Newton step inside and on the border."""
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(ROUNDS, DIM)) / math.sqrt(DIM)
     timeline = bl.delays.constant(ROUNDS, DELAY)
-    labels = np.clip(rows @ rng.normal(size=DIM), -3.0, 3.0)
     newton = bl.rivals.DelayedONS(bl.Ball(DIM), lipschitz=2.0, exp_concavity=0.1)
     pushed = 0.2 * rows + np.eye(DIM)[0]
     for name, work, target in (
         ("DelayedONS, inside", partial(_run, newton, timeline, 0.1 * rows), 1.3),
         ("DelayedONS, on the border", partial(_run, newton, timeline, pushed), math.inf),
-        ("DelayedVAW", partial(_replay, rows, labels, timeline), 1.3),
     ):
         yield _over_numpy(f"{name}, dim {DIM}", work, rows, timeline, target)
 
 
 def _run(spec: bl.rivals.DelayedONS, timeline: bl.Timeline, rows: Floats) -> None:
     bl.Learner(spec).replay(timeline, rows, keep=False)
-
-
-def _replay(rows: Floats, labels: Floats, timeline: bl.Timeline) -> None:
-    bl.rivals.DelayedVAW(DIM, magnitude=3.0, norm=7.0).replay(rows, labels, timeline)
 
 
 def _over_numpy(

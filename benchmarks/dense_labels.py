@@ -1,9 +1,14 @@
-"""``DelayedVAW`` beside ``LinearModel``: dense features, dimension up to 50, squared errors.
+"""Delayed regression beside ``LinearModel``: dense features, dimension up to 50, squared errors.
+
+The regression is that of Vovk, Azoury and Warmuth under late labels, after Qiu, Esposito and Zhang
+(2025): with z_t the features of round t and A_t = lambda_t I + the sum of z_s z_s' up to t, pending
+rounds included, it predicts z_t' A_t^-1 (sum of received y_s z_s), clipped to the range of the
+labels. lambda_t grows with the possible effect of pending labels, by a factor called caution.
 
 Both are given the same columns: a constant, numbers over their standard deviation, and every word
-that leaves the dimension within the limit as one column per value. ``DelayedVAW`` is told, from the
-whole log, what nobody knows beforehand: the mean of the labels, how far they are from it, and the
-norm of the best weights. Its caution is what comes with it, 4, or the best of several, chosen
+that leaves the dimension within the limit as one column per value. The regression is told, from the
+whole log, what is unknown beforehand: the mean of the labels, how far they are from it, and the
+norm of the best weights. Its caution is 4, as its theorem has it, or the best of several, chosen
 afterwards. ``LinearModel`` is as it comes.
 """
 
@@ -43,7 +48,7 @@ class Dense:
 
 
 def quality() -> Iterator[Result]:
-    """Yield the error of ``LinearModel`` over that of ``DelayedVAW``, as it comes and at best."""
+    """Yield the error of ``LinearModel`` over that of the regression, as it comes and at best."""
     for log in (*made(), *recorded()):
         ours = _error(bl.LinearModel().replay(log.rows, log.labels, log.timeline), log)
         theirs = {caution: vaw_error(log, caution) for caution in CAUTIONS}
@@ -56,19 +61,46 @@ def quality() -> Iterator[Result]:
 
 
 def vaw_error(log: Dense, caution: float) -> float:
-    """Return the mean squared error of ``DelayedVAW``, told all it asks for."""
+    """Return the mean squared error of the regression, told all it asks for."""
     came = log.answered
     middle = float(log.labels[came].mean())
     labels = np.where(came, log.labels - middle, 0.0)
     rows, k = log.rows, log.rows.shape[1]
     weights = np.linalg.solve(rows[came].T @ rows[came] + np.eye(k), rows[came].T @ labels[came])
-    model = bl.rivals.DelayedVAW(
-        k,
-        magnitude=float(np.abs(labels).max()),
-        norm=float(np.linalg.norm(weights)),
-        caution=caution,
-    )
-    return _error(model.replay(rows, labels, log.timeline) + middle, log)
+    magnitude, norm = float(np.abs(labels).max()), float(np.linalg.norm(weights))
+    values = delayed_vaw(log, labels, magnitude, caution * (magnitude / norm) ** 2)
+    return _error(values + middle, log)
+
+
+def delayed_vaw(log: Dense, labels: Floats, magnitude: float, growth: float) -> Floats:
+    """Return the predictions of the regression.
+
+    lambda = 1 + growth * (sum of w_t times the w of all pending rounds), rounded up to a power of
+    2, where w = sqrt(z' A^-1 z). An inverse is computed anew where lambda doubles.
+    """
+    rows, k = log.rows, log.rows.shape[1]
+    gram, received, ridge, drift = np.zeros((k, k)), np.zeros(k), 1.0, 0.0
+    widths: dict[int, float] = {}
+    inverse, values = np.eye(k), np.empty(len(rows))
+    answered = len(rows) + int(log.answered.sum())
+    for event in log.timeline.events[:answered].tolist():
+        if event < 0:
+            received += labels[~event] * rows[~event]
+            del widths[~event]
+            continue
+        z = rows[event]
+        if 1.0 + growth * drift > ridge:
+            ridge = 2.0 ** math.ceil(math.log2(1.0 + growth * drift))
+            inverse = np.asarray(np.linalg.inv(ridge * np.eye(k) + gram), np.float64)
+            widths = {t: math.sqrt(rows[t] @ inverse @ rows[t]) for t in widths}
+        gram += np.outer(z, z)
+        u = inverse @ z
+        inverse -= np.outer(u, u / (1.0 + z @ u))
+        width = math.sqrt(max(0.0, z @ inverse @ z))
+        drift += width * sum(widths.values())
+        widths[event] = width
+        values[event] = np.clip(z @ inverse @ received, -magnitude, magnitude)
+    return values
 
 
 def _error(values: Floats, log: Dense) -> float:

@@ -55,13 +55,13 @@ def has_poold() -> bool:
 
 
 def poold_loss(costs: Floats, delay: int) -> float:
-    """Play all rounds with poold's DORM+ under a constant delay; return the sum of its losses."""
+    """Play all rounds with poold's DORM under a constant delay; return the sum of its losses."""
     rounds, experts = costs.shape
     total = 0.0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         poold: Any = importlib.import_module("poold")
-        learner = poold.create("dormplus", model_list=[f"{i}" for i in range(experts)], T=rounds)
+        learner = poold.create("dorm", model_list=[f"{i}" for i in range(experts)], T=rounds)
         for t in range(rounds):
             s = t - 1 - delay
             arrived = [(s, _poold_linear(costs[s]))] if s >= 0 else []

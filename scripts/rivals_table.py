@@ -6,7 +6,7 @@ import dataclasses
 from pathlib import Path
 from typing import Any, cast
 
-from belated import rivals
+from belated.research.rivals import choice
 from belated.research.rivals.arms import Bandit
 from belated.research.rivals.base import FACTS, Rival
 
@@ -26,7 +26,7 @@ _SYMBOLS = {
     "rounds": "T",
     "scale": "a scale",
     "smoothness": "L",
-    "stalest": "how stale a gradient may be",
+    "threshold": "how stale a gradient may be",
     "step": "a step size",
     "strength": "a strength",
     "total_delay": "d_tot",
@@ -37,7 +37,6 @@ _ANSWERS = (
     "gradient",
     "gradient, or function",
     "function",
-    "coefficients",
     "two values",
     "k + 1 values",
     "value",
@@ -48,10 +47,9 @@ _ANSWERS = (
 
 def methods() -> list[type[Rival]]:
     """Return all rivals: by the kind of their answers, then by year, then by name."""
-    found = {vars(rivals)[name] for name in rivals.__all__}
-    kinds = [kind for kind in found if issubclass(kind, Rival) and kind is not Rival]
     return sorted(
-        kinds, key=lambda kind: (_ANSWERS.index(_answers(kind)), kind.reference[-4:], kind.title)
+        choice.methods(),
+        key=lambda kind: (_ANSWERS.index(_answers(kind)), kind.reference[-4:], kind.title),
     )
 
 

@@ -16,7 +16,6 @@ import numpy as np
 
 import belated as bl
 from belated.errors import BelatedError
-from belated.research.rivals import DelayedVAW
 
 WRONG_FEEDBACK: tuple[Any, ...] = (
     None,
@@ -66,7 +65,6 @@ class Kind:
     lasts: int | None = None
     """After how many more predictions a ticket is due."""
     max_open: int | None = None
-    is_stored: bool = True
     order_counts: bool = False
     """Whether the order of answers between two predictions has an effect."""
 
@@ -110,7 +108,6 @@ class Kind:
 
 FIVE = {"predictions": 5}
 NAMED_ROWS = ({"hour": 0.5, "shop": "n"}, {"hour": 2.0, "shop": "s", "rain": True}, {"hour": 1.0})
-VECTORS = ([1.0, -0.5], [0.0, 2.0], [0.25, 0.25])
 GRADIENTS = ([0.5, -0.25, 1.0], [0.0, 0.0, 0.0], [-1.0, 0.5, 0.25], [0.1, 0.2, 0.3])
 WRONG_GRADIENTS: tuple[Any, ...] = (
     *(None, 0.5, [0.5, 0.5], [0.5] * 4, [[0.5] * 3], [0.5, math.nan, 0.5], [math.inf] * 3),
@@ -245,14 +242,6 @@ KINDS = {
             wrong_rows=WRONG_CONTEXTS,
             expires=True,
             is_timed=True,
-        ),
-        Kind(
-            "regression",
-            lambda: DelayedVAW(2, 5.0, 5.0),
-            rows=VECTORS,
-            wrong_rows=(None, 5, "text", [1.0], [1.0, math.nan], [1.0] * 3),
-            is_stored=False,
-            order_counts=True,
         ),
     )
 }

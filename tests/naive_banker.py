@@ -90,37 +90,6 @@ class NaiveBankerTINF(Arms):
         self.save(ticket, np.zeros(self.dim))
 
 
-class NaiveBankerSFTINF(NaiveBankerTINF):
-    """Section 7.7, Banker-SFTINF, for losses of at least 0 and any range.
-
-    1 / c_t = (sigma_t + 1) sqrt(ln(3 + S_t / Lhat_t^2) / (3 + S_t)), S_t the sum of
-    (sigma_s + 1) Lhat_s^2. Lhat is 1 at first, and at least twice every loss that arrived.
-    """
-
-    def __init__(self, *, arms: int, seed: int = 0) -> None:
-        super().__init__(arms=arms, seed=seed)
-        self.arrived: list[float] = []
-        self.ranges: list[float] = []  # per ticket: Lhat_t
-        self.surprises: dict[int, float] = {}  # losses that were not learned from
-
-    def new_scale(self, ticket: int) -> float:
-        self.ranges.append(max([1.0, *(2.0 * loss for loss in self.arrived)]))
-        total = math.fsum(
-            (count + 1) * believed**2
-            for count, believed in zip(self.waiting, self.ranges, strict=True)
-        )
-        root = math.sqrt(math.log(3.0 + total / self.ranges[-1] ** 2) / (3.0 + total))
-        return 1.0 / ((self.waiting[-1] + 1) * root)
-
-    def learn(self, ticket: int, answer: float) -> None:
-        """Save, unless the loss is larger than was believed."""
-        self.arrived.append(answer)
-        if answer <= self.ranges[ticket]:
-            super().learn(ticket, answer)
-        else:
-            self.surprises[ticket] = answer
-
-
 def bound_banker(learner: NaiveBankerTINF, ranges: list[float] | None = None) -> float:
     """(2 sqrt(K) - 2) sum b_t + sqrt(K) sum Lhat_t^2 / c_t; Lhat_t = 1 for losses in [0, 1]."""
     root, believed = math.sqrt(learner.dim), ranges or [1.0] * len(learner.scales)

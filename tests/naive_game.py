@@ -25,7 +25,7 @@ from naive import NaiveLearner
 from naive_losses import TARGETS, Family, Kind, NaiveSource
 
 Array = npt.NDArray[np.float64]
-Told = Literal["gradient", "function", "value", "pair", "values", "coefficients"]
+Told = Literal["gradient", "function", "value", "pair", "values"]
 SourceName = Literal[
     "given", "random", "drifting", "switching", "blocks", "alternating", "adaptive"
 ]
@@ -241,9 +241,4 @@ def _answer(told: Told, losses: Loss, t: int, x: Array, values: list[float]) -> 
         return losses.gradient(t, x)
     if told == "function":
         return lambda point: losses.gradient(t, point)
-    if told == "coefficients":
-        (a,), _ = losses.rows(t, t + 1)
-        if isinstance(losses, bl.losses.Quadratic):
-            return np.append(-losses.curvature * a, losses.curvature)
-        return np.append(a, 0.0)
     return values

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from naive import Array, ChartSet, Geometry, project_entropy
-from naive_rivals import ByArrival, Rival
+from naive_rivals import Rival
 from naive_simplex_rivals import total
 
 # --- Weighted optimism ---------------------------------------------------------------------------
@@ -60,27 +60,11 @@ class NaiveWOFTRL(Rival):
 
 
 @dataclass(kw_only=True)
-class NaiveKoloskovaStichJaggi(ByArrival):
-    """eta while tau <= tau_C, else the smaller of eta and 1 / (4 L tau)."""
-
-    step: float
-    smoothness: float
-    workers: int
-
-    def rate(self, ticket: int) -> float:
-        """eta_n by staleness."""
-        tau = self.dual_delay(ticket)
-        if tau <= self.workers:
-            return self.step
-        return min(self.step, 1.0 / (4.0 * self.smoothness * tau))
-
-
-@dataclass(kw_only=True)
 class NaiveRingmaster(Rival):
     """Every gradient has a version, the number of steps when its point was read."""
 
     step: float
-    stalest: int
+    threshold: int
 
     def start(self) -> None:
         """No step was taken."""
@@ -94,7 +78,7 @@ class NaiveRingmaster(Rival):
 
     def learn(self, ticket: int, answer: Array) -> None:
         """Step unless the gradient is too old."""
-        if len(self.points) - 1 - self.version[ticket] <= self.stalest:
+        if len(self.points) - 1 - self.version[ticket] < self.threshold:
             self.points.append(self.domain.project(self.points[-1] - self.step * answer))
 
     def cancel(self, ticket: int) -> None:
@@ -277,150 +261,4 @@ class NaiveDelayedONS(Rival):
 # --- Regression that knows all features ----------------------------------------------------------
 
 
-class NaiveDelayedVAW:
-    """z' A^-1 b, cut off at Y; A has the features of all rounds, b the labels received.
-
-    The width of a pending round is sqrt(z' A^-1 z) with the A of its own prediction, or that of the
-    last prediction before which lambda has doubled.
-    """
-
-    def __init__(
-        self, *, dimension: int, magnitude: float, norm: float, ridge: float, caution: float
-    ) -> None:
-        self.magnitude = magnitude
-        self.least = self.ridge = ridge
-        self.growth = caution * magnitude**2 / norm**2
-        self.rows: list[Array] = []
-        self.labels: dict[int, float] = {}
-        self.closed: set[int] = set()
-        self.widths: dict[int, float] = {}
-        self.squares: list[float] = []  # of widths, each of its own prediction
-        self.drifts: list[float] = []
-        self.dimension = dimension
-
-    def inverse(self) -> Array:
-        """A^-1."""
-        outer = [np.outer(z, z) for z in self.rows]
-        a = self.ridge * np.eye(self.dimension) + sum(outer, np.zeros((self.dimension,) * 2))
-        return np.asarray(np.linalg.inv(a), dtype=np.float64)
-
-    def pending(self) -> list[int]:
-        """Rounds without a label."""
-        return [t for t in range(len(self.rows)) if t not in self.closed]
-
-    def predict(self, z: Array) -> tuple[int, float]:
-        """Raise lambda, take the features in, and predict."""
-        ridge, pending = self.least + self.growth * math.fsum(self.drifts), self.pending()
-        if ridge > self.ridge:
-            while self.ridge < ridge:
-                self.ridge *= 2.0
-            inverse = self.inverse()
-            for t in pending:
-                self.widths[t] = math.sqrt(self.rows[t] @ inverse @ self.rows[t])
-        self.rows.append(z)
-        inverse, ticket = self.inverse(), len(self.rows) - 1
-        self.squares.append(float(z @ inverse @ z))
-        self.widths[ticket] = math.sqrt(self.squares[-1])
-        self.drifts.append(self.widths[ticket] * math.fsum(self.widths[t] for t in pending))
-        b = sum((y * self.rows[t] for t, y in self.labels.items()), np.zeros(self.dimension))
-        return ticket, float(np.clip(z @ inverse @ b, -self.magnitude, self.magnitude))
-
-    def observe(self, ticket: int, label: float) -> None:
-        """Keep a label."""
-        self.closed.add(ticket)
-        self.labels[ticket] = label
-
-    def cancel(self, ticket: int) -> None:
-        """Wait no more."""
-        self.closed.add(ticket)
-
-
 # --- Learned hints -------------------------------------------------------------------------------
-
-
-def slope_of_norm(v: Array, largest: bool) -> Array:
-    """Return the gradient of |v|, Euclidean or the largest entry; 0 at 0."""
-    if not v.any():
-        return np.zeros(len(v))
-    if not largest:
-        return np.asarray(v / np.linalg.norm(v))
-    at = int(np.argmax(np.abs(v)))
-    return np.asarray(np.sign(v[at]) * np.eye(len(v))[at])
-
-
-def size_of(v: Array, largest: bool) -> float:
-    """Return |v|."""
-    return float(np.abs(v).max()) if largest else float(np.linalg.norm(v))
-
-
-@dataclass(kw_only=True)
-class NaiveLearnedHints(Rival):
-    """ODFTRL with the hint H w; w by regret matching plus on |g| |H w - what was missing|."""
-
-    strength: float
-    mirror: Geometry = "euclidean"
-
-    def start(self) -> None:
-        """Nothing was received."""
-        self.largest = self.mirror == "entropy"
-        self.received: list[tuple[int, Array]] = []  # ticket and gradient, in order of arrival
-        self.answers: dict[int, Array] = {}  # zero for a lost one
-        self.guesses: list[Array] = []  # H, by ticket
-        self.weights: list[Array] = []  # w, by ticket
-        self.lacked: list[set[int]] = []  # tickets up to this one that its play did not know
-        self.turns: list[int] = []  # how many turns had come at the play of a ticket
-        self.regrets: list[Array] = []  # r, by turn
-        self.p = np.zeros(3)
-
-    def before(self) -> None:
-        """Guess, weigh, and solve for the play."""
-        k, ticket = self.domain.dim, self.issued()
-        gradients = [g for _, g in self.received]
-        copies = len(self.pending()) + 1
-        columns = [np.zeros(k), np.zeros(k), np.zeros(k)]
-        if gradients:
-            columns = [np.zeros(k), copies * gradients[-1], copies * np.mean(gradients, axis=0)]
-        self.guesses.append(np.column_stack(columns))
-        self.weights.append(self.p / self.p.sum() if self.p.sum() else np.full(3, 1.0 / 3.0))
-        self.lacked.append(set(range(ticket + 1)) - {s for s, _ in self.received})
-        self.turns.append(len(self.regrets))
-        pull = total(gradients, k) + self.guesses[-1] @ self.weights[-1]
-        if self.largest:
-            scaled = (pull - pull.min()) / self.strength
-            self.x = project_entropy(np.exp(-scaled), self.domain.floor)
-        else:
-            self.x = self.domain.project(self.domain.start - pull / self.strength)
-
-    def learn(self, ticket: int, answer: Array) -> None:
-        """Take a gradient."""
-        self.received.append((ticket, answer))
-        self._answered(ticket, answer)
-
-    def cancel(self, ticket: int) -> None:
-        """Let a lost answer be zero."""
-        self.events.append(("close", ticket))
-        self._answered(ticket, np.zeros(self.domain.dim))
-
-    def _answered(self, ticket: int, cost: Array) -> None:
-        self.answers[ticket] = cost
-        while len(self.regrets) in self.answers:
-            self.regrets.append(self.regret(len(self.regrets)))
-            self.p = np.maximum(0.0, self.p + self.regrets[-1])
-
-    def error(self, ticket: int, weights: Array) -> Array:
-        """H w minus what was missing."""
-        missing = total([self.answers[s] for s in self.lacked[ticket]], self.domain.dim)
-        return np.asarray(self.guesses[ticket] @ weights - missing)
-
-    def hint_loss(self, ticket: int, weights: Array) -> float:
-        """|g| |H w - what was missing|."""
-        error = size_of(self.error(ticket, weights), self.largest)
-        return size_of(self.answers[ticket], self.largest) * error
-
-    def regret(self, ticket: int) -> Array:
-        """<c, w> - c, c being the slope of the loss at w."""
-        w = self.weights[ticket]
-        along = slope_of_norm(self.error(ticket, w), self.largest)
-        steep = size_of(self.answers[ticket], self.largest)
-        c = steep * (self.guesses[ticket].T @ along)
-        return np.asarray(float(c @ w) - c)

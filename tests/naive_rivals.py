@@ -393,38 +393,6 @@ class NaiveQuanrudKhashabi(ByRound):
         return fixed_step(self.rounds, self.total_delay, self.domain.diameter, self.lipschitz)
 
 
-class NaiveQuanrudKhashabiDoubling(ByRound):
-    """Section 6 with doubling: epoch m has budget 2^m and eta = D / (G 2^(m/2)).
-
-    Each prediction finishes the last round, then adds 1 + 2 (open tickets of this epoch) to V. If
-    V > 2^m, m grows until V fits, and the epoch starts afresh with this prediction: x = x_1, V = 1,
-    answers to earlier tickets are thrown away. Starts with m = 0, V = 0.
-    """
-
-    m = spent = first = 0
-
-    def rate(self) -> float:
-        return self.domain.diameter / (self.lipschitz * math.sqrt(2.0**self.m))
-
-    def before(self) -> None:
-        """Finish the round, and restart if the budget is spent."""
-        super().before()
-        self.spent += 1 + 2 * len(self.pending(self.first))
-        if self.spent > 2**self.m:
-            while self.spent > 2**self.m:
-                self.m += 1
-            self.x = self.domain.start
-            self.spent = 1
-            self.first = self.issued()
-
-    def observe(self, ticket: int, answer: Array) -> bool:
-        """Put the gradient into the batch unless its epoch is over."""
-        if ticket >= self.first:
-            return super().observe(ticket, answer)
-        self.events.append(("close", ticket))
-        return False
-
-
 class NaiveDelayedDualAveraging(Rival):
     """Section 6b: V += 1/2 + sigma_t; x_t = Pi_K(x_1 - S / lambda_t), lambda_t = (2G/R) sqrt V.
 
@@ -579,35 +547,6 @@ class NaiveDMD(Rival):
         self.batch[ticket] = answer if callable(answer) else lambda _: answer
 
 
-class NaiveSDMD(NaiveDMD):
-    """Section 10, SDMD: DMD with g_s in place of grad f_s(x_t)."""
-
-
-@dataclass(kw_only=True)
-class NaiveFTDRL(Rival):
-    """Section 10, FTDRL: x_{t+1} = argmin sum_{received} f_s(x) + |x - x_1|^2 / (2 eta).
-
-    An answer is (b_1, .., b_k, c) for f(y) = <b, y> + (c / 2) |y|^2; c belongs to the user's
-    coordinates, so the chart's scale is 1. Choice: eta = R / (G sqrt(T + 2 d_tot)).
-    """
-
-    def start(self) -> None:
-        self.answers: list[Array] = []
-
-    def before(self) -> None:
-        """Compute Pi_K((x_1 / eta - sum b) / (1 / eta + sum c))."""
-        eta = fixed_step(self.rounds, self.total_delay, outer_radius(self.domain), self.lipschitz)
-        sums = in_ticket_order(dict(enumerate(self.answers)), self.domain.dim + 1)
-        peak = (self.domain.start / eta - sums[:-1]) / (1.0 / eta + sums[-1])
-        self.x = self.domain.project(peak)
-
-    def learn(self, ticket: int, answer: Array) -> None:
-        self.answers.append(answer)
-
-    def cancel(self, ticket: int) -> None:
-        self.observe(ticket, np.zeros(self.domain.dim + 1))
-
-
 # --- 11: Qiu, Esposito and Zhang -----------------------------------------------------------------
 
 
@@ -672,43 +611,6 @@ class NaiveBistritz(OfValues, ByRound):
     def learn(self, ticket: int, answer: Any) -> None:
         """Put the estimate into the batch."""
         self.batch[ticket] = one_point_estimate(answer, self.delta, self.direction(ticket))
-
-
-class NaiveBistritzDoubling(NaiveBistritz):
-    """Section 12 with two-dimensional doubling: epoch (h, v) is tuned for T = 2^h, d_tot = 2^v.
-
-    Each prediction finishes the last round, then counts one round and adds the open tickets of the
-    epoch to the pending count. If rounds > 2^h or pending > 2^v, each index grows until its count
-    fits, and the epoch starts afresh with this prediction (rounds = 1, pending = 0, y = y_1);
-    answers to earlier tickets are thrown away. Starts with h = v = 0.
-    """
-
-    h = v = counted = waiting = first = 0
-
-    def start(self) -> None:
-        super().start()
-        self.tune(1, 1)
-
-    def before(self) -> None:
-        """Finish the round, and restart if an epoch is over."""
-        super().before()
-        self.counted += 1
-        self.waiting += len(self.pending(self.first))
-        if self.counted > 2**self.h or self.waiting > 2**self.v:
-            while self.counted > 2**self.h:
-                self.h += 1
-            while self.waiting > 2**self.v:
-                self.v += 1
-            self.x = self.domain.start
-            self.counted, self.waiting, self.first = 1, 0, self.issued()
-            self.tune(2.0**self.h, 2.0**self.v)
-
-    def observe(self, ticket: int, answer: Any) -> bool:
-        """Put the estimate into the batch unless its epoch is over."""
-        if ticket >= self.first:
-            return super().observe(ticket, answer)
-        self.events.append(("close", ticket))
-        return False
 
 
 # --- 13: D-FTBL ----------------------------------------------------------------------------------
@@ -877,20 +779,6 @@ class NaiveAgarwalDekelXiao(_TwoPoint):
         return 1.0 / math.sqrt(self.rounds)
 
 
-class NaiveShamir(_TwoPoint):
-    """Section 14 (Shamir 2017), Euclidean: eta = R / (G sqrt(k T)).
-
-    Choice: delta = r min(1, sqrt(k / T)), which meets the condition delta <= R sqrt(k / T).
-    """
-
-    def start(self) -> None:
-        self.delta = self.domain.inner_radius * min(1.0, math.sqrt(self.domain.dim / self.rounds))
-
-    def rate(self) -> float:
-        spread = math.sqrt(self.domain.dim * self.rounds)
-        return outer_radius(self.domain) / (self.lipschitz * spread)
-
-
 # --- 16: asynchronous stochastic gradients, and dynamic regret -----------------------------------
 
 
@@ -915,13 +803,6 @@ class NaiveAdaDelay(ByArrival):
     def rate(self, ticket: int) -> float:
         late = len(self.costs) + self.dual_delay(ticket)
         return 1.0 / (self.smoothness + self.scale * math.sqrt(late))
-
-
-class NaiveDelayedOGD(ByArrival):
-    """Section 16.4, DOGD: each arrival x <- Pi_K(x - eta g), eta = D / (G sqrt(T + 2 d_tot))."""
-
-    def rate(self, ticket: int) -> float:
-        return fixed_step(self.rounds, self.total_delay, self.domain.diameter, self.lipschitz)
 
 
 @dataclass(kw_only=True)
@@ -998,8 +879,3 @@ def bound_langford_smola_zinkevich(
     logarithm = 1.0 + delay + math.log(rounds)
     away = curvature * delay * diameter**2 / 2.0
     return away + (0.5 + delay) * lipschitz**2 / curvature * logarithm
-
-
-def bound_dogd_sc(rounds: int, max_backlog: int, lipschitz: float, curvature: float) -> float:
-    """Section 9: (3 G^2 / lambda) (sigma_max + 1) ln(e T)."""
-    return 3.0 * lipschitz**2 / curvature * (max_backlog + 1) * math.log(math.e * rounds)

@@ -21,11 +21,8 @@ import numpy as np
 from scipy.optimize import brentq
 
 from naive import (
-    OMD,
     Array,
-    Base,
     ChartSet,
-    EntropyOMD,
     Geometry,
     philox4x32,
     project_entropy,
@@ -166,57 +163,6 @@ class NaiveODFTRL(Hinted):
         self.last = answer
 
 
-class NaiveDOOMD(Hinted):
-    """Section 8, DOOMD: w <- argmin over K of <c_s + h_new - h_old, w> + lambda B(w, w_old).
-
-    One such step for every ticket closed (a cancelled one has c_s = 0), and one with c = 0 in a
-    prediction before which nothing was closed, since the hint has grown with the open tickets.
-    """
-
-    def __init__(
-        self,
-        *,
-        domain: ChartSet,
-        strength: float,
-        mirror: Geometry = "euclidean",
-        hint: Hint = "none",
-        seed: int = 0,
-    ) -> None:
-        super().__init__(domain.dim, hint, seed)
-        self.strength = strength
-        self.base: Base
-        self.base = OMD(domain) if mirror == "euclidean" else EntropyOMD(domain.dim, domain.floor)
-        self.w = self.base.start()
-        self.old_hint = np.zeros(domain.dim)
-        self.closed_since = True  # was anything closed since the last prediction?
-
-    def step(self, cost: Array) -> None:
-        """One mirror step with the change of the hint; a zero vector changes nothing."""
-        h = self.current_hint()
-        change = cost + h - self.old_hint
-        if change.any():
-            self.w = self.base.update(change, 1.0 / self.strength)
-        self.old_hint = h
-
-    def predict(self) -> tuple[int, Array]:
-        """Bring the hint up to date and play w."""
-        if not self.closed_since:
-            self.step(np.zeros(self.dim))
-        self.closed_since = False
-        return self.issue(self.w)
-
-    def learn(self, ticket: int, answer: Array) -> None:
-        self.last = answer
-        self.step(answer)
-        self.closed_since = True
-
-    def cancel(self, ticket: int) -> None:
-        """One step with a zero cost."""
-        super().cancel(ticket)
-        self.step(np.zeros(self.dim))
-        self.closed_since = True
-
-
 def instantaneous_regret(cost: Array, play: Array) -> Array:
     """r_s = <c_s, w_s> 1 - c_s: what each expert would have saved."""
     return float(cost @ play) - cost
@@ -258,44 +204,6 @@ class NaiveDORM(Hinted):
         self.regrets.append(self.last)
 
 
-class NaiveDORMPlus(Hinted):
-    """Section 8, DORM+: p <- max(0, p + r_s + h_new - h_old), play p / sum(p); p = 0 at the start.
-
-    One step for every ticket closed (r_s = 0 if cancelled), and one with the hint alone in a
-    prediction before which nothing was closed.
-    """
-
-    def __init__(self, *, arms: int, hint: Hint = "none", seed: int = 0) -> None:
-        super().__init__(arms, hint, seed)
-        self.p = np.zeros(arms)
-        self.old_hint = np.zeros(arms)
-        self.closed_since = True
-
-    def step(self, regret: Array) -> None:
-        """One truncated step with the change of the hint."""
-        h = self.current_hint()
-        self.p = np.maximum(0.0, self.p + regret + h - self.old_hint)
-        self.old_hint = h
-
-    def predict(self) -> tuple[int, Array]:
-        """Bring the hint up to date and play in proportion to p."""
-        if not self.closed_since:
-            self.step(np.zeros(self.dim))
-        self.closed_since = False
-        return self.issue(normalised(self.p))
-
-    def learn(self, ticket: int, answer: Array) -> None:
-        """One step with the regret of the ticket's own play."""
-        self.last = instantaneous_regret(answer, self.plays[ticket])
-        self.step(self.last)
-        self.closed_since = True
-
-    def cancel(self, ticket: int) -> None:
-        super().cancel(ticket)
-        self.step(np.zeros(self.dim))
-        self.closed_since = True
-
-
 # --- Delay as optimism: learners that tune themselves (section 8) --------------------------------
 
 
@@ -317,13 +225,8 @@ def mixability_gap(x: Array, w: Array, strength: float) -> float:
     return strength * math.log(mass) + shift - float(x @ w)
 
 
-def huber(x: float, y: float) -> float:
-    """x^2 / 2 - max(|x| - |y|, 0)^2 / 2, which is at most min(x^2 / 2, |x| |y|)."""
-    return x**2 / 2.0 - max(abs(x) - abs(y), 0.0) ** 2 / 2.0
-
-
 class SelfTuned(Tickets):
-    """Section 8, the learner of AdaHedgeD and DUB, without hints: w = softmin(theta, lambda).
+    """Section 8, the learner of AdaHedgeD, without hints: w = softmin(theta, lambda).
 
     theta is the sum of all costs received, in whatever order, and lambda starts at 0. lambda learns
     in ticket order, from a ticket once it and every earlier one is closed. The pending set P_s of a
@@ -420,36 +323,6 @@ class NaiveAdaHedgeD(SelfTuned):
         return self.excess(ticket, -sigma * missing, play) + float(
             self.costs[ticket] @ (self.plays[ticket] - play)
         )
-
-
-class NaiveDUB(SelfTuned):
-    """Section 8, DUB: lambda = (2 max window + sqrt(sum (a_s^2 + 2 alpha b_s))) / alpha.
-
-    a_s = 2 min(|g_s|, |e_s|) and b_s = huber(|e_s|, |g_s|) in the sup norm. The window of ticket s
-    is the sum of the a's of the tickets before it that lambda_s had not learned from: with constant
-    delay D these are D consecutive a's, and fewer at the start.
-    """
-
-    def __init__(self, *, arms: int, seed: int = 0) -> None:
-        super().__init__(arms=arms, seed=seed)
-        self.widths: list[float] = []  # a_s, in ticket order
-        self.costs_of_hints: list[float] = []  # b_s, in ticket order
-
-    def window(self, ticket: int) -> float:
-        """Sum of the a's that lambda_s did not know of."""
-        return sum(self.widths[j] for j in range(self.turns[ticket], ticket))
-
-    def new_strength(self, ticket: int) -> float:
-        own = float(np.abs(self.costs[ticket]).max())
-        error = float(np.abs(self.pending_sum(ticket)).max())
-        self.widths.append(2.0 * min(own, error))
-        self.costs_of_hints.append(huber(error, own))
-        largest = max(self.window(j) for j in range(ticket + 1))
-        squares = sum(
-            a**2 + 2.0 * self.alpha * b
-            for a, b in zip(self.widths, self.costs_of_hints, strict=True)
-        )
-        return (2.0 * largest + math.sqrt(squares)) / self.alpha
 
 
 # --- Arms (section 15) ---------------------------------------------------------------------------
@@ -554,25 +427,6 @@ class NaiveSkippingExp3(Arms):
             return super().observe(ticket, answer)
         self.cancel(ticket)
         return False
-
-
-class NaiveAnytimeExp3(Arms):
-    """Section 7.8: p_t in proportion to exp(-eta_t Lhat), eta_t = sqrt(ln K / (K t + 2 S_t)).
-
-    S_t is the sum over rounds up to t of the tickets open just before.
-    """
-
-    def __init__(self, *, arms: int, seed: int = 0) -> None:
-        super().__init__(arms=arms, seed=seed)
-        self.waiting: list[int] = []  # per ticket: sigma_t
-        self.rates: list[float] = []  # per ticket: eta_t
-
-    def distribution(self, ticket: int) -> Array:
-        """Tune, then exponential weights on the estimates received."""
-        self.waiting.append(len(self.open_tickets()))
-        spread = self.dim * (ticket + 1) + 2 * sum(self.waiting)
-        self.rates.append(math.sqrt(math.log(self.dim) / spread))
-        return softmin(self.loss_sums(), 1.0 / self.rates[-1])
 
 
 def bisect(increasing: Callable[[float], float], low: float, high: float) -> float:
@@ -690,11 +544,6 @@ def bound_skipping_exp3(
 def bound_zimmert_seldin(arms: int, rounds: int, total_delay: float) -> float:
     """Section 15.2, simple tuning: 4 sqrt(K T) + sqrt(8 D ln K)."""
     return 4.0 * math.sqrt(arms * rounds) + math.sqrt(8.0 * total_delay * math.log(arms))
-
-
-def bound_anytime_exp3(arms: int, rounds: int, total_delay: float) -> float:
-    """Section 7.8: 2 sqrt((K T + 2 D) ln K)."""
-    return 2.0 * math.sqrt((arms * rounds + 2.0 * total_delay) * math.log(arms))
 
 
 def bound_zimmert_seldin_skipping(arms: int, delays: Sequence[int]) -> float:

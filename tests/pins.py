@@ -402,22 +402,18 @@ def _has_closed_form(run: bl.reports.Run) -> bool:
 
 
 def of_delays_by_play() -> Iterator[Pin]:
-    """Delays that depend on the plays, by direction and by a user's rule."""
-    environments: dict[str, Any] = {
-        "ByPlay": bl.delays.ByPlay((1.0, -0.5), low=0, high=8, rounds=ROUNDS),
-        "ByRule": bl.delays.ByRule(_rule, rounds=ROUNDS),
-    }
-    for name, environment in environments.items():
-        for family in ("Linear", "Quadratic", "Hinge"):
-            losses = all_losses()[f"{family} of Random"]
-            game = bl.Game(losses, environment)
-            for how, spec in _players(game, DOMAINS[0]):
-                for record in ("plays", "totals"):
-                    yield f"{name}, {family}, {how}, {record}", _of_play(spec, game, record)
-        for case in rival_laws.CASES:
-            if rival_laws.rival(case).domain.dim == DIM and case.delay is None:
-                game = bl.Game(bl.losses.Linear(sources()["Random"]), environment)
-                yield f"{name}, rival {case.name}", _of_play(case.spec, game)
+    """Delays that depend on the plays, by a user's rule."""
+    environment = bl.delays.ByRule(_rule, rounds=ROUNDS)
+    for family in ("Linear", "Quadratic", "Hinge"):
+        losses = all_losses()[f"{family} of Random"]
+        game = bl.Game(losses, environment)
+        for how, spec in _players(game, DOMAINS[0]):
+            for record in ("plays", "totals"):
+                yield f"ByRule, {family}, {how}, {record}", _of_play(spec, game, record)
+    for case in rival_laws.CASES:
+        if rival_laws.rival(case).domain.dim == DIM and case.delay is None:
+            game = bl.Game(bl.losses.Linear(sources()["Random"]), environment)
+            yield f"ByRule, rival {case.name}", _of_play(case.spec, game)
 
 
 def _rule(t: int, x: Array) -> int | None:

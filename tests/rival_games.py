@@ -161,7 +161,7 @@ def aims(arena: Arena, seed: int, *, adaptive: bool) -> dict[str, Aim]:
 
 def adversaries(arena: Arena, case: RivalCase, seed: int = 0) -> dict[str, Adversary]:
     """Return the games of a case, by name; each is to be used once."""
-    ways = aims(arena, seed, adaptive=case.answer in ("gradient", "function", "coefficients"))
+    ways = aims(arena, seed, adaptive=case.answer in ("gradient", "function"))
     if hasattr(case.spec, "arms"):
         return {name: _for_arms(arena, aim) for name, aim in ways.items()}
     bend = arena.curvature
@@ -170,8 +170,6 @@ def adversaries(arena: Arena, case: RivalCase, seed: int = 0) -> dict[str, Adver
         aim = aims(arena, seed, adaptive=False)["alternating"]
         games["quadratic"] = _bowls(arena, aim, 0.25 * arena.lipschitz / arena.radius)
         games["absolute"] = _kinks(arena, seed)
-    if case.answer == "coefficients":
-        del games["absolute"]  # has none
     return games
 
 
@@ -267,17 +265,13 @@ def regret(
 
 def answer_to(case: RivalCase, arena: Arena, loss: Loss, rows: Array) -> Any:
     """Return what a learner is told of a loss, in its own coordinates."""
-    shift, scale = arena.chart
+    scale = arena.chart.scale
     start = arena.shape.start
     match case.answer:
         case "gradient":
             return loss.gradient(rows[0]) / scale
         case "function":
             return lambda x: loss.gradient(arena.chart.coordinates(x) - start) / scale
-        case "coefficients":
-            assert isinstance(loss, Bowl)
-            assert loss.bend == 0.0 or (scale == 1.0).all()
-            return np.append(loss.slope / scale - loss.bend * (shift + start), loss.bend)
         case "value" | "arm":
             return loss.value(rows[0])
         case _:

@@ -136,9 +136,6 @@ class Answers:
                 return scale * row
             case "function":
                 return lambda y: scale * self.gradient(row)(self.chart.point(y))
-            case "coefficients":
-                slope, bend = row[:-1], row[-1]
-                return np.append(scale * (slope + bend * self.chart.shift), bend)
             case "value" | "arm":
                 return float(row[0])
             case _:
@@ -158,9 +155,7 @@ class Answers:
 def width_of(case: RivalCase) -> int:
     """Return how many numbers an answer has."""
     k = rival(case).domain.dim
-    return {"value": 1, "arm": 1, "pair": 2, "values": k + 1, "coefficients": k + 1}.get(
-        case.answer, k
-    )
+    return {"value": 1, "arm": 1, "pair": 2, "values": k + 1}.get(case.answer, k)
 
 
 def answers(case: RivalCase, rounds: int = ROUNDS, seed: int = 0) -> Answers:
@@ -176,10 +171,6 @@ def answers(case: RivalCase, rounds: int = ROUNDS, seed: int = 0) -> Answers:
             rows = 1.1 * assumed(rival(case), "magnitude", 1.0) * rng.uniform(-1.0, 1.0, shape)
         case "pair" | "values":
             rows = rng.uniform(-1.0, 1.0, (rounds, 1)) + 0.1 * size * rng.standard_normal(shape)
-        case "coefficients":
-            slopes = _costs(rng, rounds, shape[1] - 1, size)
-            bends = 0.2 * size * rng.random((rounds, 1)) / chart.scale.max() ** 2
-            rows = np.hstack([slopes / chart.scale - bends * chart.shift, bends])
         case _:
             rows = _costs(rng, *shape, size) / chart.scale
     return Answers(case, rows, chart)

@@ -20,7 +20,7 @@ from belated.reductions import FirstOrder, LearnerSpec, OnePoint, Reduction, Two
 from belated.research.rivals.base import Mirror, Rival
 from naive import ChartSet, NaiveConfig
 
-Answer = Literal["gradient", "function", "coefficients", "value", "pair", "values", "arm"]
+Answer = Literal["gradient", "function", "value", "pair", "values", "arm"]
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def _steady(step: float) -> Callable[[str], FirstOrder]:
 
 def _tuned(place: str) -> FirstOrder:
     """Return mirror descent with the step that many methods take."""
-    return _omd(place, rates.Constant(rivals.DelayedOGD(_domain(place), **G, **TOLD).step))
+    return _omd(place, rates.Constant(rivals.SOLID(_domain(place), **G, **TOLD).step))
 
 
 def _curved(place: str) -> FirstOrder:
@@ -131,7 +131,7 @@ def _curved(place: str) -> FirstOrder:
     return _omd(place, rates.StronglyConvex(**LAMBDA))
 
 
-# --- Gradients, functions and coefficients -------------------------------------------------------
+# --- Gradients and functions ---------------------------------------------------------------------
 
 
 def _langford(place: str, delay: int = FIXED_DELAY, curvature: float = 0.0) -> RivalCase:
@@ -176,11 +176,6 @@ def _woftrl(place: str, mirror: Mirror = "euclidean", copies: int | None = None)
     return _case(rivals.WOFTRL, place, f", {mirror}, copies {copies}", ancestor, **fields)
 
 
-def _learned_hints(place: str, mirror: Mirror = "euclidean") -> RivalCase:
-    strength = 1.5 if mirror == "entropy" else 6.0
-    return _case(rivals.LearnedHints, place, f", {mirror}", **G, strength=strength, mirror=mirror)
-
-
 FROM_GRADIENTS = [
     *_each(rivals.SOLID, "ball", "box", without_delay=_tuned, **G, **TOLD),
     *_each(
@@ -201,7 +196,6 @@ FROM_GRADIENTS = [
     *_each(rivals.AdaptiveRevision, "shifted ball", "box"),
     _case(rivals.AdaptiveRevision, "simplex", scale=0.5, offset=0.1),
     *_each(rivals.QuanrudKhashabi, "ball", "box", "l1", without_delay=_tuned, **G, **TOLD),
-    *_each(rivals.QuanrudKhashabiDoubling, "shifted ball", "box", "simplex", **G),
     *_each(rivals.DelayedDualAveraging, "shifted ball", "box", "simplex", "l1", **G),
     *_each(
         rivals.QiuEspositoZhang,
@@ -217,7 +211,6 @@ FROM_GRADIENTS = [
     _dmd("simplex", mirror="entropy"),
     _dmd("raised simplex", mirror="entropy"),
     _dmd("simplex", 0.6, "entropy"),
-    *_each(rivals.FTDRL, "ball", "simplex", "l1", answer="coefficients", **G, **TOLD),
     *_each(rivals.MildOGD, "shifted ball", "box", **G, **LATE),
     _case(rivals.MildOGD, "simplex", ", in order", in_order=True, **G, **TOLD),
     *_each(
@@ -232,7 +225,6 @@ FROM_GRADIENTS = [
         *("shifted ball", "box"),
         without_delay=lambda place: _omd(place, rates.GradientAdaptive()),
     ),
-    *_each(rivals.DelayedOGD, "ball", "l1", without_delay=_tuned, **G, **TOLD),
     *_each(
         rivals.DelayAdaptiveSGD,
         *("shifted ball", "box"),
@@ -242,32 +234,11 @@ FROM_GRADIENTS = [
     ),
     *_each(rivals.AdaDelay, "ball", "l1", smoothness=2.0, scale=0.4),
     *_each(rivals.DOGDSC, "ball", "box", without_delay=_curved, **LAMBDA),
-    *(
-        _case(rivals.SDMD, place, remark, ancestor(place), **G, **facts)
-        for place in ("ball", "box")
-        for remark, ancestor, facts in (("", _tuned, TOLD), (", curved", _curved, LAMBDA))
-    ),
-    *(
-        _case(rivals.SDMD, place, f", entropy{remark}", **G, **facts, mirror="entropy")
-        for place in ("simplex", "raised simplex")
-        for remark, facts in (("", TOLD), (", curved", {**T, **LAMBDA}))
-    ),
     _woftrl("shifted ball"),
     _woftrl("box", copies=2),
     _woftrl("simplex", "entropy"),
     _woftrl("raised simplex", "entropy", copies=1),
-    _learned_hints("shifted ball"),
-    _learned_hints("box"),
-    _learned_hints("raised simplex", "entropy"),
-    *_each(
-        rivals.KoloskovaStichJaggi,
-        *("shifted ball", "box"),
-        without_delay=_steady(0.2),
-        step=0.2,
-        smoothness=1.2,
-        workers=2,
-    ),
-    *_each(rivals.Ringmaster, "l1", "box", without_delay=_steady(0.15), step=0.15, stalest=2),
+    *_each(rivals.Ringmaster, "l1", "box", without_delay=_steady(0.15), step=0.15, threshold=2),
     *_each(rivals.DelayedONS, "shifted ball", "box", "raised simplex", **G, exp_concavity=0.2),
     _case(rivals.DelayedONS, "l1", **G, exp_concavity=0.02),
     *_each(rivals.DelayedFrankWolfe, "shifted ball", "box", "raised simplex", "l1", **G, **T),
@@ -289,8 +260,7 @@ FROM_VALUES = [
     _case(rivals.Bistritz, "ball", **M, **G, **TOLD),
     _case(rivals.Bistritz, "ball", ", prompt", **M, **G, rounds=40, total_delay=0),
     _case(rivals.Bistritz, "l1", **M, **G, **TOLD),
-    _case(rivals.BistritzDoubling, "shifted ball", **M, **G),
-    _case(rivals.BistritzDoubling, "box", **M, **G),
+    _case(rivals.Bistritz, "box", **M, **G, **TOLD),
     _case(rivals.DFTBL, "ball", **M, **G, **LATE),
     _case(rivals.DFTBL, "box", **M, **G, **LATE),
     _case(rivals.DFTBLStronglyConvex, "shifted ball", **M, **G, **LAMBDA, **T),
@@ -304,8 +274,6 @@ FROM_VALUES = [
     _case(rivals.AgarwalDekelXiao, "ball", **G, **T),
     _case(rivals.AgarwalDekelXiao, "ball", ", curved", **G, **T, **LAMBDA),
     _case(rivals.AgarwalDekelXiao, "box", **G, **T),
-    _case(rivals.Shamir, "shifted ball", **G, **T),
-    _case(rivals.Shamir, "l1", **G, **T),
 ]
 
 # Exploration as far as the border of the set, so that nothing of it is left to move in.
@@ -318,7 +286,6 @@ FAR = [
     _case(rivals.DOGDSCTwoPoint, "ball", ", far", **LAMBDA, **G, rounds=1),
     _case(rivals.DOGDSCManyPoint, "l1", ", far", **LAMBDA, **G, rounds=1),
     _case(rivals.AgarwalDekelXiao, "line", ", far", **G, rounds=1),
-    _case(rivals.Shamir, "shifted ball", ", far", **G, rounds=3),
 ]
 
 # --- Copies --------------------------------------------------------------------------------------

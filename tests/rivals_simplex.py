@@ -6,34 +6,24 @@ from collections.abc import Callable
 from typing import Any
 
 import belated as bl
-from belated import rates
 from belated.domains import Domain
 from belated.research.rivals import (
-    DOOMD,
     DORM,
-    DUB,
     ODFTRL,
     AdaHedgeD,
-    AnytimeExp3,
-    BankerSFTINF,
     BankerTINF,
     DelayedExp3,
-    DORMPlus,
     MasoudianZimmertSeldin,
     SkippingExp3,
     ZimmertSeldin,
 )
 from belated.research.rivals.base import Hint, Mirror
 from naive import ChartSet
-from naive_banker import NaiveBankerSFTINF, NaiveBankerTINF
+from naive_banker import NaiveBankerTINF
 from naive_simplex_rivals import (
     NaiveAdaHedgeD,
-    NaiveAnytimeExp3,
     NaiveDelayedExp3,
-    NaiveDOOMD,
     NaiveDORM,
-    NaiveDORMPlus,
-    NaiveDUB,
     NaiveMasoudianZimmertSeldin,
     NaiveODFTRL,
     NaiveSkippingExp3,
@@ -73,60 +63,39 @@ def _slow(kind: Callable[..., Any], **fields: Any) -> Callable[[int], Any]:
 
 
 def _in_sets() -> list[RivalCase]:
-    """ODFTRL and DOOMD on all sets; without hints and delays the latter is mirror descent."""
-    cases = []
-    for name, mirror, strength, domain, shape in PLACES:
-        descent = bl.FirstOrder(bl.OMD(domain, rates.Constant(1.0 / strength), mirror=mirror))
-        for hint in HINTS:
-            fields = {"domain": shape, "strength": strength, "mirror": mirror, "hint": hint}
-            cases += [
-                RivalCase(
-                    f"ODFTRL {name}, hint {hint}",
-                    ODFTRL(domain, strength, mirror, hint, LIPSCHITZ),
-                    _slow(NaiveODFTRL, **fields),
-                    "gradient",
-                ),
-                RivalCase(
-                    f"DOOMD {name}, hint {hint}",
-                    DOOMD(domain, strength, mirror, hint, LIPSCHITZ),
-                    _slow(NaiveDOOMD, **fields),
-                    "gradient",
-                    ancestor=descent if hint == "none" else None,
-                ),
-            ]
-    return cases
+    """ODFTRL on all sets."""
+    return [
+        RivalCase(
+            f"ODFTRL {name}, hint {hint}",
+            ODFTRL(domain, strength, mirror, hint, LIPSCHITZ),
+            _slow(NaiveODFTRL, domain=shape, strength=strength, mirror=mirror, hint=hint),
+            "gradient",
+        )
+        for name, mirror, strength, domain, shape in PLACES
+        for hint in HINTS
+    ]
 
 
 def _matchers() -> list[RivalCase]:
-    """Regret matching with several powers, and its plus version."""
-    cases = []
-    for hint in HINTS:
-        for arms, power in ((2, 2.0), (5, 2.0), (5, 2.5), (5, 4.3)):
-            cases.append(
-                RivalCase(
-                    f"DORM {arms} arms, power {power}, hint {hint}",
-                    DORM(arms, power, hint),
-                    _slow(NaiveDORM, arms=arms, power=power, hint=hint),
-                    "gradient",
-                )
-            )
-        for arms in (2, 5):
-            cases.append(
-                RivalCase(
-                    f"DORMPlus {arms} arms, hint {hint}",
-                    DORMPlus(arms, hint),
-                    _slow(NaiveDORMPlus, arms=arms, hint=hint),
-                    "gradient",
-                )
-            )
-    return cases
+    """Regret matching with several powers."""
+    return [
+        RivalCase(
+            f"DORM {arms} arms, power {power}, hint {hint}",
+            DORM(arms, power, hint),
+            _slow(NaiveDORM, arms=arms, power=power, hint=hint),
+            "gradient",
+        )
+        for hint in HINTS
+        for arms, power in ((2, 2.0), (5, 2.0), (5, 2.5), (5, 4.3))
+    ]
 
 
 def _hedgers() -> list[RivalCase]:
     """Exponential weights that tune themselves."""
     return [
-        RivalCase(f"{fast.__name__} {arms} arms", fast(arms), _slow(slow, arms=arms), "gradient")
-        for fast, slow in ((AdaHedgeD, NaiveAdaHedgeD), (DUB, NaiveDUB))
+        RivalCase(
+            f"AdaHedgeD {arms} arms", AdaHedgeD(arms), _slow(NaiveAdaHedgeD, arms=arms), "gradient"
+        )
         for arms in (2, 5)
     ]
 
@@ -154,14 +123,6 @@ def _bandits() -> list[RivalCase]:
             )
             for arms in (2, 5)
             for skipping in (False, True)
-        ),
-        *(
-            RivalCase(f"{kind.__name__} {arms} arms", kind(arms), _slow(slow, arms=arms), "arm")
-            for kind, slow, arms in (
-                (AnytimeExp3, NaiveAnytimeExp3, 4),
-                (BankerSFTINF, NaiveBankerSFTINF, 2),
-                (BankerSFTINF, NaiveBankerSFTINF, 5),
-            )
         ),
         *_like_tsallis_inf(),
     ]

@@ -206,10 +206,11 @@ def test_squares_have_their_minimum_at_the_nearest_point(domain: Domain) -> None
         return float((x - a) @ (x - a)) / 2.0, x - a
 
     least = oracle(nearest(domain, a))[0]
-    found = minimise(oracle, domain, gap=1e-10)
+    gap = 1e-10 * domain.diameter**2  # so much of the range of the function
+    found = minimise(oracle, domain, gap=gap)
     check(found, domain, oracle, least, 1e-14 * max(1.0, least))
-    assert found.gap <= 1e-10
-    assert found.calls <= 40
+    assert found.gap <= gap
+    assert found.calls <= 15 * domain.dim + 20
 
 
 POLYTOPES = [
@@ -293,17 +294,15 @@ class _Liar:
     def __init__(self, unit: Domain, seed: int) -> None:
         self.dim, self.rng = unit.dim, np.random.default_rng(seed)
 
-    def lowest(self, c: Floats, reach: float, slopes: Floats, errors: Floats) -> solver._Answer:
-        weights = self.rng.choice([self.rng.uniform(size=len(errors)), np.zeros(len(errors))])
-        if self.rng.uniform() < 0.2:
-            weights = np.full(len(errors), np.nan)
-        z = self.rng.normal(size=self.dim) * self.rng.choice([1.0, np.nan])
-        return solver._Answer(z, weights, bool(self.rng.integers(2)))
-
-    def step(
-        self, c: Floats, reach: float, slopes: Floats, errors: Floats, metric: Floats
+    def solve(
+        self, c: Floats, reach: float, rows: Floats, room: Floats, is_nearest: bool
     ) -> solver._Answer:
-        return self.lowest(c, reach, slopes, errors)
+        weights = self.rng.choice([self.rng.uniform(size=len(rows)), np.zeros(len(rows))])
+        if self.rng.uniform() < 0.2:
+            weights = np.full(len(rows), np.nan)
+        return solver._Answer(
+            self.rng.normal(size=self.dim) * self.rng.choice([1.0, np.nan]), weights
+        )
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -340,7 +339,6 @@ def bowl(x: Floats) -> tuple[float, npt.ArrayLike]:
         ({"gap": -1.0}, "minimise: gap must not be negative, got -1.0"),
         ({"gap": float("nan")}, "minimise: gap must be finite"),
         ({"limit": 0}, "minimise: limit must be at least 1"),
-        ({"start": [1.0]}, "minimise: takes 2 finite numbers"),
         ({"domain": HALF_SPACE}, "the best action is found on Ball, Box, Simplex or L1Ball, where"),
         ({"oracle": lambda x: (np.inf, x)}, "oracle must return a finite value and 2 finite"),
         ({"oracle": lambda x: (-float(x @ x), 1.0 - 2.0 * x)}, "not convex or its subgradient"),

@@ -273,16 +273,19 @@ def test_bounds_for_values_need_a_backlog_and_are_vacuous_for_long(feedback: Any
 def test_a_problem_chooses_a_learner_with_a_capacity() -> None:
     problem = bl.Problem(bl.Ball(2), 1.0, magnitude=2.0)
     pftrl = bl.PFTRL(bl.Ball(2), bl.rates.DelayAdaptive(1.0))
-    assert problem.learner(capacity=7) == bl.Capacity(bl.FirstOrder(pftrl), 7)
+    tight = bl.PFTRL(bl.Ball(2), bl.rates.Tight(1.0))
+    assert problem.learner(capacity=7) == bl.Capacity(bl.FirstOrder(tight), 7)
+    assert problem.learner(capacity=7, rate="paper") == bl.Capacity(bl.FirstOrder(pftrl), 7)
     values = problem.learner("value", capacity=7, backlog=3)
     assert values == bl.Capacity(bl.OnePoint(pftrl, 2.0), 7, 3)
     late = bl.Timeline.from_delays([3] * 50)
     run = bl.play(problem.learner(capacity=7), bl.Game(bl.losses.Linear(bl.losses.Random(2)), late))
     assert run.bound == problem.bound(late, capacity=7)
     assert run.bound is not None
-    assert run.bound.name == "Capacity of 7 over Corollary 5.3"
+    assert run.bound.name == "Capacity of 7 over Corollary 5.3 with the tight rate"
+    assert run.bound.total < 0.7 * problem.bound(late, capacity=7, rate="paper").total
     said = problem.explain(capacity=7)
-    assert said.startswith("Capacity of 7 over Corollary 5.3 applies, because the answers are")
+    assert said.startswith("Capacity of 7 over Corollary 5.3 with the tight rate applies, because")
     assert "on average" in said
     assert "No theorem" in problem.explain("function", capacity=7)
 
@@ -307,7 +310,7 @@ REFUSED: list[tuple[Any, str]] = [
         lambda: bl.bounds.capacity(
             bl.Timeline.from_delays([1]), 3, bl.bounds.corollary_5_4, lipschitz=1.0
         ),
-        "no theorem covers a capacity in corollary_5_4",
+        "a capacity is not implemented for corollary_5_4",
     ),
 ]
 

@@ -22,7 +22,7 @@ from belated.bases import Base
 from belated.bounds.unanswered import stand_in, worst_round
 from belated.errors import BadFeedback
 from belated.models.learner.report import allowed
-from belated.research.rivals import BistritzDoubling, QuanrudKhashabiDoubling
+from belated.research.rivals import SkippingExp3
 from compositions import Array, Event, events
 from conftest import examples, shortened
 from naive_game import answered
@@ -405,14 +405,8 @@ def test_games_count_it_too() -> None:
         assert (report.skipped, report.late, report.excess) == (1, 1, 1)
 
 
-@pytest.mark.parametrize(
-    "spec",
-    [QuanrudKhashabiDoubling(LINE, lipschitz=1.0), BistritzDoubling(LINE, 1.0, 1.0)],
-    ids=["gradient", "value"],
-)
-def test_rivals_count_what_they_gave_up_on(spec: Any) -> None:
-    """A restart gives up on open tickets."""
-    learner = bl.Learner(spec)
+def test_rivals_count_what_they_gave_up_on() -> None:
+    learner = bl.Learner(SkippingExp3(2, rounds=60, total_delay=0))
     learner.predict()
     for t in range(1, 60):
         learner.predict()

@@ -66,11 +66,9 @@ def test_a_model_without_memory_is_as_it_was(kind: Kind) -> None:
 
 # --- Stores ---------------------------------------------------------------------------------------
 
-stored = kinds(*(name for name, kind in KINDS.items() if kind.is_stored))
-
 
 @pytest.mark.compiled
-@stored
+@every
 def test_a_stored_model_is_the_one_in_memory(kind: Kind, tmp_path: Path) -> None:
     """Also after the store was closed, compacted, or copied in the middle, as a crash leaves it."""
     twin, path = kind.make(), tmp_path / "0.db"
@@ -135,7 +133,7 @@ def refuse(model: Any, call: Callable[[], Any]) -> None:
 
 
 @pytest.mark.compiled
-@stored
+@every
 def test_a_rebuilt_model_is_the_one_in_memory(kind: Kind, tmp_path: Path) -> None:
     if kind.name == "knobs, clock":
         pytest.skip("the log has what was played, and not whether it was held out")

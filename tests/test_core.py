@@ -17,15 +17,10 @@ import compositions
 from belated import core
 from belated.core.component import Component
 from belated.errors import SnapshotError
-from belated.research.core.rival_matrices import VAW
 from conftest import Python
 from pins import differing, stored
 
 MODE = "import belated.core as c, belated.core.tickets as t; print(c.COMPILED, t.__file__)"
-
-
-def test_players_without_a_step_size_have_no_rate() -> None:
-    assert VAW(2, 1.0, 1.0, 1.0, False).rate is None
 
 
 def test_sources_are_chosen_beside_extensions(python: Python) -> None:

@@ -29,13 +29,12 @@ from belated.research.game.run import Run
 from belated.research.losses import Loss
 from belated.research.rivals import (
     BOLD,
-    FTDRL,
     SOLID,
     AdaHedgeD,
+    DelayedDualAveraging,
     DOGDSCManyPoint,
     LangfordSmolaZinkevich,
     QuanrudKhashabi,
-    QuanrudKhashabiDoubling,
 )
 from compositions import ALL, COMPOSITIONS, KINDS, Composition
 from conftest import INTERPRETED, shortened
@@ -292,10 +291,8 @@ class RivalGame(NamedTuple):
 BALL = bl.Ball(3, 1.5)
 RIVALS = {
     "sums per round": RivalGame(QuanrudKhashabi(BALL, 2.0, ROUNDS, 200), "gradient"),
-    "restarts": RivalGame(QuanrudKhashabiDoubling(bl.Box([1, -2], [9, 0]), 2.0), "gradient"),
+    "best so far": RivalGame(DelayedDualAveraging(bl.Box([1, -2], [9, 0]), 2.0), "gradient"),
     "whole losses": RivalGame(SOLID(BALL, 2.0, ROUNDS, 200, "function"), "function"),
-    "coefficients": RivalGame(FTDRL(BALL, 2.0, ROUNDS, 200), "coefficients"),
-    "linear coefficients": RivalGame(FTDRL(BALL, 2.0, ROUNDS, 200), "coefficients", "linear"),
     "many values": RivalGame(DOGDSCManyPoint(BALL, 0.7, 2.0, ROUNDS), "values"),
     "copies": RivalGame(
         BOLD(bl.TwoPoint(bl.PFTRL(BALL, bl.rates.DelayAdaptive(2.0)))), "pair", "absolute"
@@ -304,7 +301,7 @@ RIVALS = {
 }
 
 
-@pytest.mark.parametrize("name", RIVALS if INTERPRETED else ["coefficients"])
+@pytest.mark.parametrize("name", RIVALS if INTERPRETED else ["many values"])
 def test_a_rivals_game_is_a_loop_by_hand(
     name: str, learners: list[bl.Learner], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -332,19 +329,24 @@ def test_a_rival_refuses_what_it_cannot_use() -> None:
         bl.errors.BadFeedback, match=r"play: rivals.Weinberger.* cannot predict before"
     ):
         bl.play(late, bl.Game(losses, bl.delays.constant(9, 3)))
-    rule = bl.delays.ByPlay((-1.0, 0.0), 0, 40, 60)
+    rule = bl.delays.ByRule(lambda t, x: int(20 * (1 - x[0])), 60)
     with pytest.raises(bl.errors.BadFeedback, match=r"told; ticket \d is not the one"):
         bl.play(spec, bl.Game(losses, rule))
 
 
-def wandering(rounds: int = 400, high: int = 40, **words: Any) -> Run:
+def late_by(t: int, x: Array) -> int:
+    """From 2 to 40 rounds, later along one direction."""
+    return 2 + int(38 * (1.0 + x @ LEAN / np.linalg.norm(LEAN)) / 2.0)
+
+
+def wandering(rounds: int = 400, **words: Any) -> Run:
     """A game whose delays depend on the plays."""
-    rule = bl.delays.ByPlay(LEAN, 2, high, rounds)
+    rule = bl.delays.ByRule(late_by, rounds)
     game = bl.Game(bl.losses.Linear(bl.losses.Random(3, seed=2)), rule)
     return bl.play(game.problem(bl.Ball(3)).learner("gradient"), game, **words)
 
 
-LEAN = (1.0, 2.0, -1.0)
+LEAN = np.array([1.0, 2.0, -1.0])
 
 
 # --- The theorems --------------------------------------------------------------------------------
@@ -500,14 +502,10 @@ def test_memory_does_not_grow_with_rounds_times_dimension(record: str) -> None:
 def test_delays_by_play() -> None:
     run = wandering(record="plays")
     assert run.plays is not None
-    reach = float(np.linalg.norm(LEAN))
-    share = (run.plays @ np.array(LEAN) + reach) / (2.0 * reach)
-    wanted = np.minimum(40, 2 + np.floor(39 * share)).astype(int)
+    wanted = np.array([late_by(t, x) for t, x in enumerate(run.plays)])
     came = run.timeline.observed
     np.testing.assert_array_equal(run.timeline.delay[came], wanted[came])
     np.testing.assert_array_equal(came, np.arange(400) + wanted < 400)
-    order = np.argsort(share[came])
-    assert (np.diff(run.timeline.delay[came][order]) >= 0).all()
     assert len(set(wanted)) > 5
     assert run.delays_depend_on_plays
     assert run.bound is not None
@@ -570,12 +568,52 @@ def test_no_bound_on_values_where_plays_choose_the_delays(feedback: Feedback, sk
 
 def test_no_published_bound_where_plays_choose_the_delays() -> None:
     ball = bl.Ball(2)
-    spec = QuanrudKhashabiDoubling(ball, lipschitz=2.0)
+    spec = DelayedDualAveraging(ball, lipschitz=2.0)
     run = bl.play(spec, chased(ball, 0.0, 60, 5))
     assert run.bound is None
     assert "for delays that are fixed before the game" in run.bound_note
     fixed = bl.Game(run.game.losses, run.timeline)
     assert bl.play(run.spec, fixed).bound is not None
+
+
+# --- Paths ---------------------------------------------------------------------------------------
+
+
+def test_dynamic_regret_is_against_a_path() -> None:
+    game = bl.Game(bl.losses.Absolute(bl.losses.Drifting(3, 40)), bl.delays.constant(60, 3))
+    run = bl.play(game.problem(bl.Ball(3)).learner("gradient"), game, record="plays")
+    path = np.random.default_rng(0).uniform(-0.5, 0.5, (60, 3))
+    paid = math.fsum(game.losses.value(t, u) for t, u in enumerate(path))
+    assert run.dynamic_regret(path) == pytest.approx(run.loss - paid, rel=1e-12)
+    assert run.dynamic_regret(np.tile(path[0], (60, 1))) == run.regret_against(path[0])
+    custom = bl.losses.Custom(3, game.losses.value, game.losses.gradient)
+    assert custom.along(path) == game.losses.along(path)
+    for wrong_path in (path[:50], path[:, :2], path.tolist()[0]):
+        with pytest.raises(bl.errors.SpecError, match="a path has shape"):
+            run.dynamic_regret(wrong_path)
+    with pytest.raises(bl.errors.SpecError, match=r"a path has a row of 3 finite numbers"):
+        game.losses.along(path + np.inf)
+    with pytest.raises(bl.errors.SpecError, match="adaptive"):
+        bl.losses.Linear(bl.losses.Adaptive(3)).along(path)
+    with pytest.raises(bl.errors.SpecError, match="has 2 rounds, got a path of=3"):
+        bl.losses.Linear([[1.0], [2.0]]).along([[0.0]] * 3)
+
+
+@pytest.mark.parametrize("feedback", ["gradient", "two-values"])
+def test_movement_is_the_length_of_the_path_of_plays(feedback: Any) -> None:
+    game = bl.Game(bl.losses.Linear(bl.losses.Random(2)), bl.delays.constant(50, 3))
+    spec = game.problem(bl.Ball(2)).learner(feedback)
+    run = bl.play(spec, game, record="plays")
+    assert run.plays is not None
+    points = run.plays.reshape(50, -1, 2)
+    moved = [
+        math.dist(points[t, j], points[t - 1, j])
+        for t in range(1, 50)
+        for j in range(len(points[0]))
+    ]
+    assert run.movement == pytest.approx(math.fsum(moved) / len(points[0]), rel=1e-12)
+    with pytest.raises(bl.errors.SpecError, match="record='plays'"):
+        _ = bl.play(spec, game).movement
 
 
 # --- Signals and threads -------------------------------------------------------------------------
@@ -634,7 +672,6 @@ def test_a_long_game_can_be_interrupted() -> None:
 PLAIN = bl.FirstOrder(bl.PFTRL(bl.Ball(2), bl.rates.DelayAdaptive(1.0)))
 SMALL = bl.Game(bl.losses.Linear(bl.losses.Random(2)), bl.delays.constant(10, 1))
 ADVERSE = bl.Game(bl.losses.Linear(bl.losses.Adaptive(2)), SMALL.timeline)
-BY_PLAY = bl.delays.ByPlay((1.0, 0.0), 0, 5, 10)
 
 
 def of_two(value: Any = 0.0, gradient: Any = (0.0, 0.0)) -> bl.Game:
@@ -669,22 +706,14 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
         "play: FullInformation is shown whole losses, which .*Adaptive.* has not",
     ),
     (
-        lambda: bl.play(RIVALS["coefficients"].spec, RIVALS["copies"].game()),
-        "play: rivals.FTDRL is told the coefficients .* got losses.Absolute",
-    ),
-    (
         lambda: bl.play(QuanrudKhashabi(bl.Ball(2), 1.0), SMALL),
         r"rivals.QuanrudKhashabi: must be told rounds \(T.*\) and total_delay",
     ),
     (lambda: wrong.Game(SMALL.timeline, SMALL.timeline), "Game: losses must come from"),
-    (lambda: wrong.Game(SMALL.losses, [1, 2]), "Game: timeline must be a Timeline, delays.ByPlay"),
+    (lambda: wrong.Game(SMALL.losses, [1, 2]), "Game: timeline must be a Timeline or delays"),
     (
         lambda: bl.Game(bl.losses.Linear(np.ones((9, 2))), SMALL.timeline),
         "Game: 10 rounds, but losses for 9 only",
-    ),
-    (
-        lambda: bl.Game(bl.losses.Linear(bl.losses.Random(3)), BY_PLAY),
-        "Game: losses have 3 coordinates, the direction of ByPlay 2",
     ),
     (lambda: of_two().problem(bl.Ball(2)), "losses.Custom did not say its lipschitz"),
     (lambda: bl.play(PLAIN, SMALL).regret_against([1.0]), "a comparator has 2 numbers"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import pytest
@@ -180,29 +179,3 @@ def test_the_bound_of_the_newton_step_is_the_smaller_of_two() -> None:
 
 
 # --- Weighted optimism ---------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("mirror", ["euclidean", "entropy"])
-@given(seed=st.integers(0, 2**16), steady=st.booleans())
-@settings(max_examples=10, deadline=None)
-def test_learned_hints_are_nearly_as_good_as_the_best_mixture(
-    mirror: Any, seed: int, steady: bool
-) -> None:
-    """sum_t l_t(w_t) <= sum_t l_t(w) + sqrt(sum |r_t| (|r_t| + 2 sum_s |r_s|)) for every w."""
-    rng = np.random.default_rng(seed)
-    domain = ChartSet("simplex" if mirror == "entropy" else "ball", 3)
-    player = slow.NaiveLearnedHints(domain=domain, strength=5.0, mirror=mirror)
-    rows = 0.3 * rng.standard_normal((50, 3)) + steady * np.array([0.5, -0.5, 0.2])
-    for event in delays.uniform(50, low=0, high=8, seed=seed).events.tolist():
-        if event >= 0:
-            player.predict()
-        else:
-            player.observe(~event, rows[~event])
-    sizes = [float(np.linalg.norm(r)) for r in player.regrets]
-    waited = [math.fsum(sizes[player.turns[t] : t]) for t in range(50)]
-    allowed = math.sqrt(
-        math.fsum(size * (size + 2.0 * more) for size, more in zip(sizes, waited, strict=True))
-    )
-    paid = math.fsum(player.hint_loss(t, player.weights[t]) for t in range(50))
-    for w in (*np.eye(3), np.full(3, 1.0 / 3.0), rng.dirichlet(np.ones(3))):
-        assert paid <= math.fsum(player.hint_loss(t, w) for t in range(50)) + allowed + 1e-9

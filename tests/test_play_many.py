@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import sys
 import threading
 from typing import Any
 
@@ -164,7 +165,7 @@ def test_a_worker_that_dies_is_reported_and_the_others_finish(workers: int) -> N
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ({"engine": "ray"}, "play_many: engine is one of 'processes', 'threads', 'serial', got"),
+        ({"engine": "sun"}, "play_many: engine is one of 'processes', .*, 'ray', got 'sun'"),
         ({"workers": 0}, "play_many: workers must be at least 1, got 0"),
         ({"workers": 1.5}, "play_many: workers must be a whole number"),
         ({"specs": [STEADY, 3]}, "play_many: needs specs, or functions from game to spec, got 3"),
@@ -211,3 +212,50 @@ def test_progress_is_shown_on_the_error_stream(
     assert "playing" in shown.err
     assert "4/4" in shown.err
     assert shown.out == ""
+
+
+# --- Tables --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_runs_as_a_frame(library: Any) -> None:
+    pytest.importorskip(library)
+    runs = bl.play_many([STEADY, told], [SHORT, LONG], 2, engine="serial", record="detail")
+    frame = runs.to_frame(library)
+    rows = {"pandas": lambda: frame.to_dict("records"), "polars": lambda: frame.to_dicts()}
+    found = rows.get(library, lambda: frame.to_pylist())()
+    assert [row["regret"] for row in found] == [run.regret for run in runs]
+    assert list(found[0]) == list(runs[0].to_dict())
+    missing = [row["drift"] for row in found[4:]]
+    assert all(value is None or np.isnan(value) for value in missing)
+
+
+def test_frames_of_other_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs: Any = bl.play_many(STEADY, SHORT, engine="serial")
+    with pytest.raises(bl.errors.SpecError, match="one of pandas, polars, pyarrow, got 'excel'"):
+        runs.to_frame("excel")
+    monkeypatch.setitem(sys.modules, "polars", None)
+    with pytest.raises(bl.errors.SpecError, match="polars is not installed; install it, or use"):
+        runs.to_frame("polars")
+
+
+def test_runs_as_a_latex_table() -> None:
+    losses = bl.losses.Linear(bl.losses.Random(3, seed=2))
+    games = [bl.Game(losses, SHORT.timeline, "a_b"), bl.Game(losses, SHORT.timeline)]
+    values = bl.TwoPoint(bl.PFTRL(bl.Ball(3), bl.rates.DelayAdaptive(1.0)))
+    runs = bl.play_many([STEADY, values], games, 3, engine="serial")
+    lines = runs.to_latex().splitlines()
+    assert lines[0] == r"\begin{tabular}{lrr}"
+    assert lines[2] == r" & a\_b & game 1 \\"
+    regrets = [run.regret for run in runs.of(1, 0)]
+    error = np.std(regrets, ddof=1) / np.sqrt(3)
+    assert lines[5].startswith(rf"TwoPoint & ${np.mean(regrets):.4g} \pm {error:.2g}$ & ")
+    assert lines[4].startswith("FirstOrder & $")
+    assert lines[-1] == r"\end{tabular}"
+    single = bl.play_many(STEADY, SHORT, engine="serial")
+    named = single.to_latex("loss", ["50 % & more"])
+    assert rf"50 \% \& more & ${single[0].loss:.4g}$ \\" in named
+    with pytest.raises(bl.errors.SpecError, match="'speed' is no number of FirstOrder"):
+        single.to_latex("speed")
+    with pytest.raises(bl.errors.SpecError, match="a name for every spec"):
+        single.to_latex(names=[])

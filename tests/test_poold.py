@@ -1,4 +1,4 @@
-"""DORM, DORM+, AdaHedgeD and DUB against ``poold``, the code of the authors, number for number."""
+"""DORM and AdaHedgeD against ``poold``, the code of the authors, number for number."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ import pytest
 
 import belated as bl
 from belated import delays
-from belated.research.rivals import DORM, DUB, AdaHedgeD, DORMPlus
+from belated.research.rivals import DORM, AdaHedgeD
 from conftest import shortened
 
 Array = npt.NDArray[np.float64]
 Losses = Literal["normal", "unit", "switching"]
 
 
-PooldName = Literal["dorm", "dormplus", "adahedged", "dub"]
+PooldName = Literal["dorm", "adahedged"]
 
 
 def _linear_loss(gradient: Array) -> dict[str, Callable[[Array], object]]:
@@ -51,9 +51,9 @@ def poold_plays(
 
     poold does everything in one call per round: ``update_and_play`` first takes the losses that
     have arrived since the last call, each with its round, and then makes the play of this round.
-    Arrivals must be in ticket order for "adahedged" and "dub". ``recent`` gives DORM and DORM+ the
-    hint (open + 1) * last regret received, zero before any. In a round without arrivals "dorm"
-    plays from the hint alone, as if it had no regrets yet.
+    Arrivals must be in ticket order for "adahedged". ``recent`` gives DORM the hint (open + 1) *
+    last regret received, zero before any. In a round without arrivals "dorm" plays from the hint
+    alone, as if it had no regrets yet.
     """
     rounds, experts = gradients.shape
     delays = [delay] * rounds if isinstance(delay, int) else list(delay)
@@ -79,12 +79,7 @@ pytestmark = pytest.mark.skipif(not has_poold(), reason="poold is not installed"
 ROUNDS = shortened(120)
 EXACT = 1e-10
 
-METHODS: dict[PooldName, type[DORM | DORMPlus | AdaHedgeD | DUB]] = {
-    "dorm": DORM,
-    "dormplus": DORMPlus,
-    "adahedged": AdaHedgeD,
-    "dub": DUB,
-}
+METHODS: dict[PooldName, type[DORM | AdaHedgeD]] = {"dorm": DORM, "adahedged": AdaHedgeD}
 
 
 def losses(kind: Losses, arms: int, seed: int) -> Array:
@@ -107,7 +102,7 @@ def in_order(seed: int) -> list[int]:
 
 
 def assert_same_plays(
-    spec: DORM | DORMPlus | AdaHedgeD | DUB, timeline: bl.Timeline, rows: Array, theirs: Array
+    spec: DORM | AdaHedgeD, timeline: bl.Timeline, rows: Array, theirs: Array
 ) -> None:
     """A learner of ``spec`` plays what poold plays."""
     plays = bl.Learner(spec).replay(timeline, rows)
@@ -127,18 +122,15 @@ def test_plays_are_those_of_the_authors(
 
 
 @pytest.mark.parametrize("delay", [0, 1, 4, 15])
-@pytest.mark.parametrize("name", ["dorm", "dormplus"])
-def test_hinted_plays_are_those_of_the_authors(name: PooldName, delay: int) -> None:
+def test_hinted_plays_are_those_of_the_authors(delay: int) -> None:
     rows = losses("switching", 5, seed=delay)
-    theirs = poold_plays(name, rows, delay, hint="recent")
-    spec = DORM(5, hint="recent") if name == "dorm" else DORMPlus(5, hint="recent")
-    assert_same_plays(spec, delays.constant(ROUNDS, delay), rows, theirs)
+    theirs = poold_plays("dorm", rows, delay, hint="recent")
+    assert_same_plays(DORM(5, hint="recent"), delays.constant(ROUNDS, delay), rows, theirs)
 
 
-@pytest.mark.parametrize("name", ["dormplus", "adahedged", "dub"])
 @pytest.mark.parametrize("seed", range(3))
-def test_changing_delays(name: PooldName, seed: int) -> None:
+def test_changing_delays(seed: int) -> None:
     """DORM is left out: poold forgets the regrets in a round without arrivals."""
     rows, wait = losses("unit", 4, seed), in_order(seed)
-    theirs = poold_plays(name, rows, wait)
-    assert_same_plays(METHODS[name](4), bl.Timeline.from_delays(wait), rows, theirs)
+    theirs = poold_plays("adahedged", rows, wait)
+    assert_same_plays(AdaHedgeD(4), bl.Timeline.from_delays(wait), rows, theirs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import zlib
+from typing import Any
 
 import numpy as np
 import pytest
@@ -69,8 +70,9 @@ def test_every_method_has_a_case() -> None:
 
 
 def test_every_method_is_exported() -> None:
-    exported = set(bl.rivals.__all__) - {"Rival", "DelayedVAW"}  # which is a model, with features
-    assert exported == {method.__name__ for method in methods()}
+    assert set(bl.rivals.__all__) - {"Rival", "Suited", "suited"} == {
+        method.__name__ for method in methods()
+    }
     for method in methods():
         assert getattr(bl.rivals, method.__name__) is method
         assert method.kind == f"rivals.{method.__name__}"
@@ -164,7 +166,7 @@ def test_strict_refuses_what_is_otherwise_counted(case: RivalCase) -> None:
 def test_plays_stay_in_the_set(case: RivalCase) -> None:
     domain = rival(case).domain
     given = answers(case)
-    factor = 1.0 if case.answer in ("arm", "coefficients") else 20.0
+    factor = 1.0 if case.answer == "arm" else 20.0
     wild = dataclasses.replace(given, rows=factor * given.rows)
     size = float(np.abs(np.array(domain.center)).max()) + domain.diameter
     for play in follow(learner(case), life(case), wild.fast).plays:
@@ -213,6 +215,54 @@ def test_told_fills_the_facts_in(case: RivalCase) -> None:
     assert spec.told(timeline) == knowing
     with pytest.raises(SpecError, match="whole number"):
         dataclasses.replace(spec, **{spec.needs[0]: 1.5})  # type: ignore[type-var]
+
+
+@pytest.mark.parametrize(
+    "feedback", ["gradient", "function", "value", "two values", "k + 1 values"]
+)
+@pytest.mark.parametrize("domain", [bl.Ball(3), bl.Simplex(3)], ids=repr)
+def test_suited_methods_play_and_know_no_more_than_was_allowed(feedback: Any, domain: Any) -> None:
+    problem = bl.Problem(domain, lipschitz=1.0, curvature=0.5, magnitude=1.0, exp_concavity=0.1)
+    for timeline in (delays.constant(30, 4), delays.uniform(30, low=0, high=9)):
+        everything_told = bl.rivals.suited(problem, timeline, feedback=feedback)
+        for facts in ((), ("rounds",), ("rounds", "total_delay")):
+            found = bl.rivals.suited(problem, timeline, facts, feedback=feedback)
+            allowed = [each for each in everything_told if set(each.must_know) <= set(facts)]
+            assert found == allowed
+        assert bool(everything_told) == (domain.kind == "Ball" or feedback in _ON_SIMPLEX)
+        for _, known, spec in everything_told:
+            assert (spec.needs, spec.feedback) == (known, feedback)
+            assert spec.told(timeline) == spec
+            learner = bl.Learner(spec)
+            answer: Any = constantly(np.full(3, 0.1)) if feedback == "function" else None
+            for event in timeline.events.tolist():
+                if event >= 0:
+                    play = learner.predict().x
+                elif answer is None:
+                    size = {"gradient": 3, "value": 1}.get(feedback, len(np.atleast_2d(play)))
+                    learner.observe(~event, np.full(size, 0.1))
+                else:
+                    learner.observe(~event, answer)
+
+
+_ON_SIMPLEX = ("gradient", "function", "value")
+
+
+def test_suited_methods_have_the_constants_they_need() -> None:
+    timeline = delays.constant(50, 3)
+    plain, curved = bl.Problem(bl.Ball(2), 1.0), bl.Problem(bl.Ball(2), 1.0, 0.5)
+    names = {each.name for each in bl.rivals.suited(curved, timeline)}
+    added = names - {each.name for each in bl.rivals.suited(plain, timeline)}
+    assert {"DOGD-SC", "Qiu-Esposito-Zhang", "Hazan-Agarwal-Kale"} <= added
+    assert not bl.rivals.suited(plain, timeline, feedback="value")
+    disordered = bl.Timeline.from_delays([2, 0, 0, 0])
+    late = {each.name for each in bl.rivals.suited(plain, disordered)}
+    assert "Langford-Smola-Zinkevich" not in late
+    wrong: Any = bl.rivals.suited
+    with pytest.raises(SpecError, match=r"facts are rounds, .*, got 'speed'"):
+        wrong(plain, timeline, ("speed",))
+    with pytest.raises(SpecError, match="takes a Problem and a Timeline"):
+        wrong(bl.Ball(2), timeline)
 
 
 # --- Memory --------------------------------------------------------------------------------------

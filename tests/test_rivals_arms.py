@@ -21,18 +21,15 @@ from belated import rivals
 from belated.research.rivals import Rival
 from naive import Array
 from naive_banker import (
-    NaiveBankerSFTINF,
     NaiveBankerTINF,
     bound_banker,
 )
 from naive_simplex_rivals import (
     Arms,
-    NaiveAnytimeExp3,
     NaiveDelayedExp3,
     NaiveMasoudianZimmertSeldin,
     NaiveSkippingExp3,
     NaiveZimmertSeldin,
-    bound_anytime_exp3,
     bound_delayed_exp3,
     bound_masoudian_zimmert_seldin,
     bound_skipping_exp3,
@@ -130,14 +127,6 @@ def test_exp3_whatever_it_was_told(game: Game, told: tuple[int, int]) -> None:
     assert expected_regret(skipping, game) <= bound * ROOM
 
 
-@given(game=games())
-@settings(max_examples=25, deadline=None)
-def test_anytime_exp3_in_expectation(game: Game) -> None:
-    bound = bound_anytime_exp3(game.arms, len(game.delays), sum(game.delays))
-    assert total(rivals.AnytimeExp3(game.arms), game) == pytest.approx(bound)
-    assert expected_regret(NaiveAnytimeExp3(arms=game.arms), game) <= bound * ROOM
-
-
 @given(game=games(most=4))
 @settings(max_examples=8, deadline=None)
 def test_zimmert_seldin_in_expectation(game: Game) -> None:
@@ -176,19 +165,6 @@ def test_banker_in_expectation(game: Game) -> None:
     assert expected_regret(slow, game) <= bound * ROOM
 
 
-@given(game=games(most=5, largest=7.0))
-@settings(max_examples=15, deadline=None)
-def test_banker_for_any_range_in_expectation(game: Game) -> None:
-    """Its bound depends on the draws, so that is a mean too."""
-
-    def promised(end: Arms) -> float:
-        assert isinstance(end, NaiveBankerSFTINF)
-        return bound_banker(end, end.ranges) + math.fsum(end.surprises.values())
-
-    slow = NaiveBankerSFTINF(arms=game.arms)
-    assert expected_regret(slow, game) <= expected(slow, game, promised) * ROOM
-
-
 def total(spec: Rival, game: Game) -> float:
     """Return what a method promises."""
     bound = spec.bound(game.timeline)
@@ -206,12 +182,10 @@ def total(spec: Rival, game: Game) -> float:
 @pytest.mark.parametrize(
     "spec",
     [
-        rivals.AnytimeExp3(3),
         rivals.DelayedExp3(3, rounds=100, total_delay=50),
         rivals.ZimmertSeldin(3),
         rivals.MasoudianZimmertSeldin(3, max_delay=3),
         rivals.BankerTINF(3),
-        rivals.BankerSFTINF(3),
     ],
     ids=lambda spec: str(spec.title),
 )

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import runpy
 import shutil
 from pathlib import Path
 
+import belated as bl
 import rivals_table
 from rivals_table import PAGE, methods, renewed, table, undelayed
+
+_WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven")
 
 
 def test_the_table_is_up_to_date() -> None:
@@ -28,13 +32,25 @@ def test_the_script_renews_the_table(tmp_path: Path) -> None:
 
 def test_methods_that_know_nothing_about_delays() -> None:
     """The guarantees, this page and README.md agree on them."""
-    assert (len(methods()), len(undelayed())) == (50, 6)
+    count, unaware = len(methods()), len(undelayed())
     page, readme = PAGE.read_text(), (PAGE.parent.parent / "README.md").read_text()
-    assert "50 published methods" in page
-    assert "44 of them were made for late answers. 6 know nothing" in page
+    assert f"{count - unaware} of them were made for late answers. {unaware} know nothing" in page
     assert ", ".join(method.title for method in undelayed()) in page
-    assert "50 published methods" in readme
-    assert "six of which know nothing about delays" in readme
+    assert f"all but {_WORDS[unaware]} for late feedback" in (bl.rivals.__doc__ or "")
+    assert f"{_WORDS[unaware]} of which know nothing about delays" in readme
+
+
+def test_methods_are_counted_rightly() -> None:
+    """Wherever a page or the package says how many there are, and how many are as published."""
+    root, count = PAGE.parent.parent, len(methods())
+    texts = [path.read_text() for path in (*root.glob("*.md"), *PAGE.parent.glob("*.md"))]
+    said = re.findall(r"(\d+) (?:published )?methods", "\n".join([*texts, bl.rivals.__doc__ or ""]))
+    assert len(said) >= 5
+    assert set(said) == {str(count)}
+    after = sum(method.reference.startswith("after ") for method in methods())
+    page = PAGE.read_text()
+    assert f"{count - after} are those of their papers" in page
+    assert f'{after} are marked "after"' in page
 
 
 def test_the_page_has_every_paper() -> None:

@@ -25,17 +25,17 @@ from rival_laws import CASES, rival
 
 BALL = bl.Ball(2)
 GRADIENTS = bl.FirstOrder(bl.OMD(BALL, rates.DelayAdaptive(1.0)))
-TUNED = (rivals.QuanrudKhashabi, rivals.DelayedOGD, rivals.SOLID, rivals.DMD, rivals.SDMD)
+TUNED = (rivals.QuanrudKhashabi, rivals.SOLID, rivals.DMD)
 
 
 # --- Steps ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", [*TUNED, rivals.FTDRL])
+@pytest.mark.parametrize("kind", TUNED)
 def test_the_bound_is_that_of_the_step_taken(kind: Callable[..., Any]) -> None:
     """W^2 / (2 eta) + eta G^2 (T / 2 + d_tot), whatever eta was tuned for."""
     timeline = delays.constant(500, 20)
-    width = 1.0 if kind is rivals.FTDRL else 2.0
+    width = 2.0
     for rounds, late in ((500, 0), (500, timeline.total_delay), (7, 3)):
         spec = kind(BALL, lipschitz=1.5, rounds=rounds, total_delay=late)
         expected = width**2 / (2 * spec.step) + spec.step * 1.5**2 * (250 + timeline.total_delay)
@@ -131,7 +131,6 @@ def test_the_bound_of_a_banker_is_what_it_borrows() -> None:
     used = max(scales[0], scales[0] + max(scales[1:3]), scales[2] + scales[3])
     expected = (2 * math.sqrt(3) - 2) * used + math.sqrt(3) * sum(1 / c for c in scales)
     assert total(rivals.BankerTINF(3), timeline) == pytest.approx(expected)
-    assert rivals.BankerSFTINF(3).bound(timeline) is None
 
 
 # --- Facts ---------------------------------------------------------------------------------------
@@ -207,7 +206,7 @@ def test_facts_beyond_all_logs_are_refused_in_words(fact: str) -> None:
 # --- Any step ------------------------------------------------------------------------------------
 
 _PLAYED = {
-    *("QuanrudKhashabi, ball", "SOLID, ball", "DelayedOGD, l1", "DelayedFrankWolfe, l1"),
+    *("QuanrudKhashabi, ball", "SOLID, ball", "DelayedFrankWolfe, l1"),
     *("DelayedFrankWolfeStronglyConvex, simplex", "DelayedONS, shifted ball"),
     "WOFTRL, shifted ball, euclidean, copies None",
 }
@@ -254,7 +253,7 @@ RNG = np.random.default_rng(5)
 COSTS = (RNG.random((ROUNDS, 3)) < [0.2, 0.5, 0.6]).astype(float)
 
 
-def regret_with_straggler(spec: rivals.AdaHedgeD | rivals.DUB, *, comes: bool) -> float:
+def regret_with_straggler(spec: rivals.AdaHedgeD, *, comes: bool) -> float:
     """Play with answers at once; that of one ticket comes, or never does."""
     learner = bl.Learner(spec)
     paid = 0.0
@@ -266,12 +265,10 @@ def regret_with_straggler(spec: rivals.AdaHedgeD | rivals.DUB, *, comes: bool) -
     return paid - float(COSTS.sum(axis=0).min())
 
 
-@pytest.mark.parametrize("kind", [rivals.AdaHedgeD, rivals.DUB])
-def test_a_lost_answer_costs_little(kind: type[rivals.AdaHedgeD] | type[rivals.DUB]) -> None:
-    assert (
-        regret_with_straggler(kind(3), comes=False)
-        <= regret_with_straggler(kind(3), comes=True) + 2.0
-    )
+def test_a_lost_answer_costs_little() -> None:
+    spec = rivals.AdaHedgeD(3)
+    lost, heard = (regret_with_straggler(spec, comes=comes) for comes in (False, True))
+    assert lost <= heard + 2.0
 
 
 # --- Answers larger than assumed are counted, or with ``strict`` refused, whatever an answer i ---
@@ -285,8 +282,6 @@ FEW_ROUNDS = 20
 PAIRS: list[Rival] = [
     rivals.AgarwalDekelXiao(WIDE_BALL, G, FEW_ROUNDS),
     rivals.AgarwalDekelXiao(BOX, G, FEW_ROUNDS, curvature=0.1),
-    rivals.Shamir(WIDE_BALL, G, FEW_ROUNDS),
-    rivals.Shamir(BOX, G, FEW_ROUNDS),
     rivals.DOGDSCTwoPoint(WIDE_BALL, 0.1, G, FEW_ROUNDS),
 ]
 MANY: list[Rival] = [
@@ -297,7 +292,6 @@ ARMS: list[Rival] = [
     rivals.DelayedExp3(3, FEW_ROUNDS, 0),
     rivals.SkippingExp3(3, FEW_ROUNDS, 0),
     rivals.ZimmertSeldin(3),
-    rivals.AnytimeExp3(3),
     rivals.BankerTINF(3),
     rivals.MasoudianZimmertSeldin(3, 0),
 ]
@@ -341,11 +335,7 @@ def test_losses_of_arms_are_between_0_and_1(spec: Rival) -> None:
     check(spec, [0.0, 0.5, 1.0, 1.0 + 1e-12, -1e-12], [1.01, -0.01, -5.0])
 
 
-def test_losses_of_any_range_are_not_negative() -> None:
-    check(rivals.BankerSFTINF(3), [0.0, 0.5, 300.0, -1e-12], [-0.01, -5.0])
-
-
-@pytest.mark.parametrize("spec", [PAIRS[0], PAIRS[3], MANY[0], MANY[1]], ids=repr)
+@pytest.mark.parametrize("spec", [PAIRS[0], PAIRS[1], MANY[0], MANY[1]], ids=repr)
 def test_linear_losses_as_steep_as_assumed_are_no_excess(spec: Rival) -> None:
     """As values come from the plays: nothing is lost to rounding or to the chart."""
     learner = bl.Learner(spec, strict=True)

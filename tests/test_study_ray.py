@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import belated as bl
 from belated.research.study.contestants import OURS
 from belated.research.study.delay_law import DelayLaw
 from belated.research.study.plan import Cell, Plan
@@ -114,3 +115,14 @@ def test_a_dying_worker_is_a_failure_of_its_cell(cluster: Any, tmp_path: Path) -
     [(cell, why)] = results.failures
     assert cell["n"] == 2
     assert "WorkerCrashedError" in why
+
+
+def test_two_nodes_play_the_same_games(cluster: Any) -> None:
+    spec = bl.FirstOrder(bl.PFTRL(bl.Ball(3), bl.rates.DelayAdaptive(1.0)))
+    losses = bl.losses.Linear(bl.losses.Random(3, seed=2))
+    games = [bl.Game(losses, bl.delays.constant(60, late)) for late in (0, 5)]
+    options: dict[str, Any] = {"engine": "ray", "address": cluster.address, "progress": False}
+    found = bl.play_many(spec, games, 3, **options)
+    alone = bl.play_many(spec, games, 3, engine="serial")
+    assert [run.loss for run in found] == [run.loss for run in alone]
+    assert found.cells == alone.cells

@@ -85,7 +85,7 @@ class Problem(Spec):
         feedback: Feedback = "gradient",
         base: BaseName | None = None,
         skip: bool = False,
-        rate: RateName = "paper",
+        rate: RateName | None = None,
         deadline: int | None = None,
         forget: int | None = None,
         capacity: int | None = None,
@@ -99,7 +99,8 @@ class Problem(Spec):
         convex ones a ``Leader``; for everything else P-FTRL, the paper's. ``base="newton"`` is the
         delayed Newton step (``rivals.DelayedONS``) for gradients of exp-concave losses, whose
         regret is promised to grow like a logarithm only. ``rate`` chooses among
-        ``rates.DelayAdaptive``, ``rates.Tight`` and ``rates.GradientAdaptive`` for P-FTRL and OMD
+        ``rates.DelayAdaptive`` ("paper", the default), ``rates.Tight`` (the default under a
+        ``capacity``, as its bound is smaller) and ``rates.GradientAdaptive`` for P-FTRL and OMD
         with gradients of convex losses; with one value of them, "tight" is ``OnePoint.tight``,
         which explores less. ``skip`` gives up on answers that take too long, as
         ``Skip`` says; ``deadline`` on those that are not in after so many further predictions
@@ -112,6 +113,7 @@ class Problem(Spec):
         >>> problem.learner("value").smoothing
         smoothing.Convex(ratio=2.0, horizon=1000)
         """
+        rate = self._rate_name(feedback, base, rate, capacity)
         self._check_choice("learner", feedback, base, rate)
         _check_giving_up("learner", skip, deadline, forget)
         _check_capacity("learner", skip, deadline, capacity, backlog)
@@ -134,7 +136,7 @@ class Problem(Spec):
         feedback: Feedback = "gradient",
         base: BaseName | None = None,
         skip: bool = False,
-        rate: RateName = "paper",
+        rate: RateName | None = None,
         deadline: int | None = None,
         forget: int | None = None,
         capacity: int | None = None,
@@ -151,6 +153,7 @@ class Problem(Spec):
         """
         from belated import bounds
 
+        rate = self._rate_name(feedback, base, rate, capacity)
         words = (feedback, base, skip, rate, deadline, forget, capacity, backlog)
         self.learner(*words)  # refuses what does not fit
         base = self._base_name(feedback, base, rate, capacity)
@@ -176,7 +179,7 @@ class Problem(Spec):
         feedback: Feedback = "gradient",
         base: BaseName | None = None,
         skip: bool = False,
-        rate: RateName = "paper",
+        rate: RateName | None = None,
         deadline: int | None = None,
         forget: int | None = None,
         capacity: int | None = None,
@@ -189,6 +192,7 @@ class Problem(Spec):
         Corollary 5.3 applies, because the answers are gradients of convex losses. The regret is at
         most 3 times lipschitz times diameter times the square root of rounds plus total delay.
         """
+        rate = self._rate_name(feedback, base, rate, capacity)
         words = (feedback, base, skip, rate, deadline, forget, capacity, backlog)
         self.learner(*words)  # refuses what does not fit
         base = self._base_name(feedback, base, rate, capacity)
@@ -238,6 +242,20 @@ class Problem(Spec):
             return feedback, self._shape
         is_named = self.curvature or base in ("portfolio", "newton")
         return "gradient", base if is_named else rate
+
+    def _rate_name(
+        self,
+        feedback: Feedback,
+        base: BaseName | None,
+        rate: RateName | None,
+        capacity: int | None,
+    ) -> RateName:
+        """Return the rate that was asked for, or the one with the smaller bound."""
+        if rate is not None:
+            return rate
+        has_choice = base in (None, "pftrl", "omd") and feedback == "gradient"
+        is_tight = has_choice and capacity is not None and not self.curvature
+        return "tight" if is_tight else "paper"
 
     def _base_name(
         self, feedback: Feedback, base: BaseName | None, rate: RateName, capacity: int | None

@@ -309,11 +309,11 @@ class Capacity(Wrapper):
 
     Differs from the paper (Ryabchenko, Attias, Roy 2026, arXiv 2606.11711), which has a step size
     that is fixed in advance and knows T: rates that follow the weights, and thinning by a B that
-    falls with T, are ours. Proof: given what happened before, the weight of a ticket (0 once it is
-    lost) is a martingale until its answer comes. So <w_s g_s, x_s - u> has the mean of
-    <g_s, x_s - u> for what found a place; a step eta_n w_n before an answer that will weigh w_j has
-    the mean of eta_n w_n times the weight of j now, which is what the rate sums up; and w^2 has the
-    mean of w.
+    falls with T, are ours. Its result for strongly convex losses is not implemented. Proof: given
+    what happened before, the weight of a ticket (0 once it is lost) is a martingale until its
+    answer comes. So <w_s g_s, x_s - u> has the mean of <g_s, x_s - u> for what found a place; a
+    step eta_n w_n before an answer that will weigh w_j has the mean of eta_n w_n times the weight
+    of j now, which is what the rate sums up; and w^2 has the mean of w.
 
     >>> from belated import PFTRL, Ball
     >>> Capacity(FirstOrder(PFTRL(Ball(2), rates.Tight(1.0))), tickets=64).tickets
@@ -414,8 +414,8 @@ def _check_weighed(inside: Reduction) -> None:
     rate = rate_of(base)
     if rate is not None and rate.is_curved:
         raise SpecError(
-            f"Capacity: {rate.kind} counts answers, and no theorem says how to weigh them; use "
-            "rates.Tight or another rate for convex losses"
+            f"Capacity: {rate.kind} counts answers, and weights for strongly convex losses are not "
+            "implemented; use rates.Tight or another rate for convex losses"
         )
 
 

@@ -68,7 +68,8 @@ def capacity(
     if result not in _FORMULAS:
         what = getattr(result, "__name__", repr(result))
         raise SpecError(
-            f"capacity: no theorem covers a capacity in {what}; use a result for convex losses"
+            f"capacity: a capacity is not implemented for {what}; use a result for gradients or "
+            "values of convex losses"
         )
     plain = result(timeline, **constants)  # refuses what does not fit together
     value = _FORMULAS[result](_Tracker(most, waiting), **constants)

@@ -18,7 +18,7 @@ def on_ray(
     try:
         import ray
     except ImportError as error:
-        raise MissingExtra("ray", extra="ray", where="--engine ray") from error
+        raise MissingExtra("ray", extra="ray", where="the engine 'ray'") from error
     ours = not ray.is_initialized()
     if ours:
         ray.init(address=address, log_to_driver=False)

@@ -19,7 +19,7 @@ them, as in ``lost(pareto(1000, seed=1), 0.1, seed=1)``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from heapq import heapreplace
 from math import isqrt
@@ -30,11 +30,11 @@ import numpy as np
 
 from belated.arrays import Floats, Ints
 from belated.errors import TimelineError
-from belated.spec import number, positive, vector, whole
+from belated.spec import number, positive, whole
 from belated.timeline import Timeline
 
 __all__ = [
-    *("PATTERNS", "ByPlay", "ByRule", "Pattern", "Service", "batches", "bursts", "constant"),
+    *("PATTERNS", "ByRule", "Pattern", "Service", "batches", "bursts", "constant"),
     *("first_rounds", "footnote", "from_log", "geometric", "lost", "outages", "pareto", "queue"),
     *("shuffled", "uniform"),
 ]
@@ -359,44 +359,17 @@ def _work(generator: np.random.Generator, service: Service, count: int) -> Float
     raise TimelineError(f"delays.queue: service must be one of {known}, got {service!r}")
 
 
-# ---- arguments ---------------------------------------------------------------------------------
-
-
 # ---- delays that depend on the plays -----------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class ByPlay:
-    """An environment that answers later for some actions.
-
-    The delay grows from ``low`` to ``high`` with <direction, x_t>, evenly over the values that it
-    takes on the learner's set. For gradients the theorems hold as they stand, with the delays that
-    came about: nothing in them is random. For values they do not: the paper's delays are fixed
-    before the game, and a learner whose exploration chooses the delays may learn mostly from the
-    quick ones.
-
-    >>> ByPlay((1.0, 0.0), low=0, high=50, rounds=1000).high
-    50
-    """
-
-    direction: Sequence[float]
-    low: int
-    high: int
-    rounds: int
-
-    def __post_init__(self) -> None:
-        """Check the numbers."""
-        object.__setattr__(self, "direction", vector("ByPlay", "direction", self.direction))
-        if not any(self.direction):
-            raise TimelineError("ByPlay: direction must not be zero")
-        object.__setattr__(self, "rounds", _horizon("ByPlay", self.rounds))
-        object.__setattr__(self, "low", _span("ByPlay", "low", self.low, self.rounds))
-        object.__setattr__(self, "high", _span("ByPlay", "high", self.high, self.rounds, self.low))
-
-
-@dataclass(frozen=True)
 class ByRule:
-    """The same with a rule of your own: ``rule(t, x)`` is the delay of round t, None for ever.
+    """An environment that answers later for some plays: ``rule(t, x)`` is the delay of round t.
+
+    None is for ever. For gradients the theorems hold as they stand, with the delays that came
+    about: nothing in them is random. For values they do not: the paper's delays are fixed before
+    the game, and a learner whose exploration chooses the delays may learn mostly from the quick
+    ones.
 
     >>> ByRule(lambda t, x: 3 if x[0] > 0 else 0, rounds=100).rounds
     100
@@ -410,6 +383,9 @@ class ByRule:
         if not callable(self.rule):
             raise TimelineError(f"ByRule: rule must be a function of t and x, got {self.rule!r}")
         object.__setattr__(self, "rounds", _horizon("ByRule", self.rounds))
+
+
+# ---- arguments ---------------------------------------------------------------------------------
 
 
 def _horizon(pattern: str, rounds: int) -> int:

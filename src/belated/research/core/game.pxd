@@ -4,18 +4,8 @@ from belated.core.numerics cimport floats_at, ints_at, part
 from belated.core.numerics cimport dot
 from belated.core.tickets cimport CLOSED, DROPPED, FORGOTTEN, UNKNOWN, USED, Tickets
 
-cdef class Delays:
+cdef class ByRule:
     cdef readonly long long rounds
-    cdef readonly bint is_custom
-    cdef long long delay(self, long long t, double* x) except -1 nogil
-
-cdef class ByPlay(Delays):
-    cdef Py_ssize_t dim
-    cdef readonly double low, high, least, width
-    cdef readonly object array
-    cdef double* direction
-
-cdef class ByRule(Delays):
     cdef object rule
     cdef tuple shape
     cdef Py_ssize_t size
@@ -26,7 +16,7 @@ cdef class Game:
     cdef readonly Loss loss
     cdef Tickets tickets
     cdef Composition followed
-    cdef Delays rule
+    cdef ByRule rule
     cdef object kind
     cdef readonly bint is_running
     cdef bint wants_detail, sees_base, is_adaptive, keeps_rounds
@@ -62,5 +52,5 @@ cdef class Game:
     cdef Py_ssize_t follow(self, Py_ssize_t start, Py_ssize_t end) except -1 nogil
     cdef Py_ssize_t follow_rule(self, Py_ssize_t start, Py_ssize_t end) except -1 nogil
     cdef object begin(self)
-    cdef object run(self, Py_ssize_t count, bint is_custom_rule)
+    cdef object run(self, Py_ssize_t count)
     cdef object look_around(self)

@@ -23,48 +23,25 @@ else:
 
 CHUNK = 1_000_000  # events between two chances to interrupt
 
-# What a player is told of a loss: its gradient or values at the play, its gradient at the point
-# where the player is when the answer comes, or its coefficients.
-TOLD = ("gradient", "values", "function", "coefficients")
+# What a player is told of a loss: its gradient or values at the play, or its gradient at the point
+# where the player is when the answer comes.
+TOLD = ("gradient", "values", "function")
 GRADIENT = cython.declare(cython.int, 0)
 VALUES = cython.declare(cython.int, 1)
-COEFFICIENTS = cython.declare(cython.int, 3)
 
 
 # --- Delays that depend on the plays -------------------------------------------------------------
 
 
-class Delays:
-    """A rule for the delay of a round, given its play."""
-
-    def delay(self, t, x):
-        """Return the delay of round t."""
-        return 0
-
-
-class ByPlay(Delays):
-    """low + floor((high - low + 1) share), share = (<w, x> - least) / width, clipped to [0, 1]."""
-
-    def __init__(self, rounds, direction, low, high, least, width):
-        self.rounds, self.is_custom, self.dim = rounds, False, len(direction)
-        self.array, self.direction = direction, floats_at(direction)
-        self.low, self.high, self.least, self.width = low, high, least, width
-
-    def delay(self, t, x):
-        share = (dot(self.direction, x, self.dim) - self.least) / self.width
-        share = 0.0 if share < 0.0 else 1.0 if share > 1.0 else share
-        delay = self.low + (self.high - self.low + 1.0) * share
-        return cython.cast(cython.longlong, self.high if delay > self.high else delay)
-
-
-class ByRule(Delays):
+class ByRule:
     """A Python function of (t, x): the delay, or None for an answer that never comes."""
 
     def __init__(self, rounds, rule, shape):
-        self.rounds, self.is_custom, self.rule = rounds, True, rule
+        self.rounds, self.rule = rounds, rule
         self.shape, self.size = shape, int(np.prod(shape))
 
     def delay(self, t, x):
+        """Return the delay of round t, whose play is x."""
         play = np.empty(self.size)
         to: cython.p_double = floats_at(play)
         for i in range(self.size):
@@ -123,7 +100,7 @@ class Game:
         self.losses = np.empty(rounds if keeps_rounds else 0)
         self.plays = np.empty((rounds if keeps_rounds else 1, player.play_size))
         self.gradients, self.costs, self.vectors = np.zeros((3, self.dim))
-        self.work_array = np.zeros((2, self.dim + 1))
+        self.work_array = np.zeros((2, self.dim))
         self.curve_at, self.losses_at = floats_at(self.curve), floats_at(self.losses)
         self.play = floats_at(self.plays)
         self.gradient_sum, self.cost_sum = floats_at(self.gradients), floats_at(self.costs)
@@ -134,7 +111,7 @@ class Game:
         """Play along events: t for the prediction of round t, ~t for its answer."""
         self.begin()
         self.events, self.events_at = events, ints_at(events)
-        self.run(len(events), False)
+        self.run(len(events))
 
     def play_by_rule(self, rule):
         """Play with delays that depend on the plays, and return these delays."""
@@ -143,7 +120,7 @@ class Game:
         self.due, self.last, self.after = np.full((3, rule.rounds), -1, dtype=np.int64)
         self.delays_at, self.due_at = ints_at(self.delays), ints_at(self.due)
         self.last_at, self.after_at = ints_at(self.last), ints_at(self.after)
-        self.run(rule.rounds, rule.is_custom)
+        self.run(rule.rounds)
         return self.delays
 
     def begin(self):
@@ -152,10 +129,10 @@ class Game:
             raise busy("play")
         self.is_running = True
 
-    def run(self, count, is_custom_rule):
+    def run(self, count):
         """Play so many events, or rounds of a rule; signals come in now and then."""
         calls_python: cython.bint = (
-            self.player.has_user_parts or self.loss.is_custom or is_custom_rule
+            self.player.has_user_parts or self.loss.is_custom or self.rule is not None
         )
         done: cython.Py_ssize_t = 0
         end: cython.Py_ssize_t
@@ -302,11 +279,8 @@ class Game:
                 return self.compare_points(ticket, answer)
             return self.player.observe(ticket, answer)
         self.loss.draw(ticket, self.point)
-        if self.told == COEFFICIENTS:
-            self.loss.coefficients(self.answer)
-        else:
-            self.player.peek(self.point)
-            self.loss.gradient(self.point, self.answer)
+        self.player.peek(self.point)
+        self.loss.gradient(self.point, self.answer)
         return self.player.observe(ticket, self.answer)
 
     def compare_points(self, ticket, answer):

@@ -53,7 +53,6 @@ cdef class Loss:
     cdef double value(self, double* x) except? -1e300 nogil
     cdef int gradient(self, double* x, double* out) except -1 nogil
     cdef double both(self, double* x, double* out) except? -1e300 nogil
-    cdef void coefficients(self, double* out) noexcept nogil
     cdef double add_part(self, long long first, long long stop, double* x, double* step, double* out) except? -1e300 nogil
     cdef double add_values(self, long long first, long long stop, double* x, double value) except? -1e300 nogil
 

@@ -228,9 +228,6 @@ class Loss:
         self.gradient(x, out)
         return self.value(x)
 
-    def coefficients(self, out):
-        """Write (b, c) of f_t = <b, x> + (c / 2) |x|^2, for losses that are such."""
-
     # --- Many rounds -----------------------------------------------------------------------------
 
     def single(self, t, x):
@@ -306,6 +303,18 @@ class Loss:
             out[place] = value + some
         return out
 
+    def along(self, path):
+        """Return the sum of f_t(u_t), u_t being row t of an array."""
+        value: cython.double = 0.0
+        t: cython.Py_ssize_t
+        u: cython.p_double
+        points: cython.p_double = floats_at(path)
+        for t in range(len(path)):
+            u = part(points, t * self.dim)
+            self.draw(t, u)
+            value += self.value(u)
+        return value
+
     def add_values(self, first, stop, x, value):
         """Add the values of some rounds to a sum and return it."""
         for t in range(first, stop):
@@ -324,12 +333,6 @@ class Linear(Loss):
         for i in range(self.dim):
             out[i] = self.source.a[i]
         return 0
-
-    def coefficients(self, out):
-        """(b, c) = (a, 0)."""
-        for i in range(self.dim):
-            out[i] = self.source.a[i]
-        out[self.dim] = 0.0
 
 
 class Quadratic(Loss):
@@ -365,12 +368,6 @@ class Quadratic(Loss):
             out[i] = curvature * d
             p += d * d
         return 0.5 * curvature * ((p + q) + (r + s))
-
-    def coefficients(self, out):
-        """(b, c) = (-lambda a, lambda)."""
-        for i in range(self.dim):
-            out[i] = -self.curvature * self.source.a[i]
-        out[self.dim] = self.curvature
 
 
 class OfProduct(Loss):

@@ -33,8 +33,6 @@ cdef class Method(Player):
     cdef void descend(self, double* cost, double eta) noexcept nogil
     cdef void go_to_nearest(self, double* v) noexcept nogil
     cdef void step_with_gathered(self, double eta) noexcept nogil
-    cdef void give_up(self, long long entry) noexcept nogil
-    cdef void restart(self) noexcept nogil
 
 cdef class Gathered(Component):
     cdef readonly Py_ssize_t dim
@@ -48,10 +46,9 @@ cdef class Hint(Component):
     cdef readonly Py_ssize_t dim
     cdef readonly Tickets tickets
     cdef readonly bint is_used
-    cdef public double weight
     cdef public object newest
     cdef double* last
-    cdef double current(self) noexcept nogil
+    cdef double weight(self) noexcept nogil
 
 cdef class Exploring(Method):
     cdef readonly double inner, magnitude

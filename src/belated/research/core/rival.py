@@ -7,14 +7,13 @@ The types are in ``rival.pxd``. The methods are in ``rival_descent``, ``rival_ex
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import cython
 import numpy as np
 
 from belated.core.bases import OMD, EntropyOMD
-from belated.core.component import ANY, COUNT, NOT_NEGATIVE, VECTOR, demand
+from belated.core.component import ANY, COUNT, VECTOR
 
 if not cython.compiled:
     from math import fabs
@@ -27,11 +26,6 @@ if not cython.compiled:
     from belated.core.tickets import BAD, DROPPED, OUT_OF_ORDER, TOO_LARGE, USED, Tickets
 
 SLACK = cython.declare(cython.double, 1.0 + 1e-9)  # so close to a bound is not beyond it
-
-
-def is_doubled(guess):
-    """Tell whether a guess is a power of 2, as repeated doubling of 1 gives."""
-    return 1.0 <= guess <= 2.0**200 and math.frexp(guess)[0] == 0.5
 
 
 class Setting(NamedTuple):
@@ -82,11 +76,6 @@ class Method(Player):
     def rate(self):
         """The newest step size, or None before the first."""
         return self.base.sums.rate or None
-
-    def verify(self, state):
-        if self.hint is not None:
-            weight, most = state["hint.weight"], (state["tickets.rounds"] + 1) * self.hint.is_used
-            demand(weight <= most and weight == math.floor(weight), "the weight of a hint")
 
     # --- What differs between methods ------------------------------------------------------------
 
@@ -191,19 +180,6 @@ class Method(Player):
             self.descend(self.gathered.sum, eta)
             self.gathered.clear()
 
-    def give_up(self, entry):
-        """Give up on an open ticket: its answer will be dropped."""
-        self.tickets.count_arrival(entry)
-        self.tickets.skip(entry)
-
-    def restart(self):
-        """Return to the first point, and give up on all open tickets."""
-        for i in range(self.dim):
-            self.z[i] = self.first[i]
-        for entry in range(self.tickets.tail()):
-            if self.tickets.seen[entry] >= 0:
-                self.give_up(entry)
-
 
 class Gathered(Component):
     """The sum of all costs, or of those that arrived since the last step, and their number."""
@@ -228,20 +204,17 @@ class Gathered(Component):
 
 
 class Hint(Component):
-    """A guess of the sum of all missing vectors and the next one: (open + 1) times the newest.
+    """A guess of the sum of all missing vectors and the next one: (open + 1) times the newest."""
 
-    ``weight`` is the factor of the hint in use, for methods that replace one by the next.
-    """
-
-    FIELDS = {"weight": NOT_NEGATIVE, "newest": VECTOR}
+    FIELDS = {"newest": VECTOR}
 
     def __init__(self, tickets, dim, is_used):
         self.tickets, self.dim, self.is_used = tickets, dim, is_used
-        self.weight, self.newest = float(is_used), np.zeros(dim)
+        self.newest = np.zeros(dim)
         self.last = floats_at(self.newest)
 
-    def current(self):
-        """Return the factor of the current hint: open + 1, or 0 without hints."""
+    def weight(self):
+        """Return the factor of the newest vector: open + 1, or 0 without hints."""
         return self.tickets.rounds - self.tickets.arrived + 1.0 if self.is_used else 0.0
 
 

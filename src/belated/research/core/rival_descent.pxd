@@ -1,8 +1,8 @@
 from libc.math cimport sqrt
 
-from belated.core.numerics cimport cube_root, dot, exp, floats_at, ln, part, unit_vector
+from belated.core.numerics cimport dot, exp, floats_at, ln, part, unit_vector
 from belated.research.core.rival cimport Exploring, Method
-from belated.core.tickets cimport BAD, HELD
+from belated.core.tickets cimport HELD
 
 cdef class GradientDescent(Method):
     cdef double gain, curvature
@@ -22,12 +22,9 @@ cdef class AdaDelay(Method):
 cdef class DelayAdaptiveSGD(Method):
     cdef double step, workers
 
-cdef class KoloskovaStichJaggi(Method):
-    cdef double step, smoothness, workers
-
 cdef class Ringmaster(Method):
     cdef double step
-    cdef long long stalest
+    cdef long long threshold
     cdef public long long steps
 
 cdef class AdaptiveRevision(Method):
@@ -36,9 +33,6 @@ cdef class AdaptiveRevision(Method):
     cdef double* w
     cdef double* square
     cdef double* top
-
-cdef class DOOMD(Method):
-    cdef double eta
 
 cdef class MildOGD(Method):
     cdef Py_ssize_t experts
@@ -52,17 +46,9 @@ cdef class MildOGD(Method):
 cdef class RoundDescent(GradientDescent):
     pass
 
-cdef class QuanrudKhashabiDoubling(Method):
-    cdef double gain
-    cdef public double spent, budget
-
 cdef class DelayedDualAveraging(Method):
     cdef double gain
     cdef public double spread
-
-cdef class FTDRL(Method):
-    cdef double gain
-    cdef public double bend
 
 cdef class QiuEspositoZhang(Method):
     cdef double curvature
@@ -88,11 +74,7 @@ cdef class Flaxman(Exploring):
     cdef double step
 
 cdef class Bistritz(Exploring):
-    cdef double diameter, gain
-    cdef void tune(self, double rounds, double total_delay) noexcept nogil
-
-cdef class BistritzDoubling(Bistritz):
-    cdef public double most_rounds, most_waiting, rounds, waiting
+    cdef double gain
 
 cdef class GOLD(Exploring):
     cdef double breadth, gain, radius_power, step_power

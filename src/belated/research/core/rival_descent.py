@@ -11,13 +11,12 @@ import cython
 import numpy as np
 
 from belated.core.component import ANY, COUNT, NOT_NEGATIVE, VECTOR, demand
-from belated.research.core.rival import is_doubled
 
 if not cython.compiled:
     from math import sqrt
 
-    from belated.core.numerics import cube_root, dot, exp, floats_at, ln, part, unit_vector
-    from belated.core.tickets import BAD, HELD
+    from belated.core.numerics import dot, exp, floats_at, ln, part, unit_vector
+    from belated.core.tickets import HELD
     from belated.research.core.rival import Exploring, Method
 
 
@@ -92,39 +91,24 @@ class DelayAdaptiveSGD(Method):
         self.descend(cost, self.step * self.workers / late)
 
 
-class KoloskovaStichJaggi(Method):
-    """x = Pi(x - eta_n g_n), eta_n = eta, or min{eta, 1 / (4 L tau_n)} if tau_n > ``workers``."""
-
-    def __init__(self, setting, step, smoothness, workers):
-        Method.__init__(self, setting)
-        self.step, self.smoothness, self.workers = step, smoothness, workers
-
-    def learn(self, entry, cost):
-        eta = self.step
-        late = 1.0 * self.tickets.lag
-        if late > self.workers:
-            eta = min(eta, 1.0 / (4.0 * self.smoothness * late))
-        self.descend(cost, eta)
-
-
 class Ringmaster(Method):
-    """x = Pi(x - gamma g_s) if at most R = ``stalest`` steps were taken since the play of s.
+    """x = Pi(x - gamma g_s) if fewer than R = ``threshold`` steps were taken since the play of s.
 
     A ticket keeps how many steps led to its play.
     """
 
     FIELDS = {"steps": COUNT}
 
-    def __init__(self, setting, step, stalest):
+    def __init__(self, setting, step, threshold):
         Method.__init__(self, setting, 1)
-        self.step, self.stalest, self.steps = step, stalest, 0
+        self.step, self.threshold, self.steps = step, threshold, 0
 
     def play(self, entry, x):
         self.tickets.record(entry)[0] = self.steps
         Method.play(self, entry, x)
 
     def learn(self, entry, cost):
-        if self.steps - self.tickets.record(entry)[0] <= self.stalest:
+        if self.steps - self.tickets.record(entry)[0] < self.threshold:
             self.descend(cost, self.step)
             self.steps += 1
 
@@ -169,34 +153,6 @@ class AdaptiveRevision(Method):
 
     def verify(self, state):
         demand((state["largest"] >= state["squares"]).all(), "the largest sums of squares")
-
-
-class DOOMD(Method):
-    """One step for each gradient, and one with the hints alone if only these change."""
-
-    def __init__(self, setting, eta, has_hints):
-        Method.__init__(self, setting, hints=has_hints)
-        self.eta = self.base.sums.rate = eta
-
-    def learn(self, entry, cost):
-        new, old, last = self.hint.current(), self.hint.weight, self.hint.last
-        for i in range(self.dim):
-            self.work[i] = cost[i] + new * cost[i] - old * last[i]
-            last[i] = cost[i]
-        self.hint.weight = new
-        self.base.move(self.work, 0.0, self.eta)
-
-    def begin_round(self):
-        """Step with h_new - h_old, if they differ."""
-        new, old, last = self.hint.current(), self.hint.weight, self.hint.last
-        self.hint.weight = new
-        if new != old:
-            for i in range(self.dim):
-                self.work[i] = new * last[i] - old * last[i]
-            self.base.move(self.work, 0.0, self.eta)
-
-    def lose(self, entry):
-        self.begin_round()
 
 
 class MildOGD(Method):
@@ -269,29 +225,6 @@ class RoundDescent(GradientDescent):
             self.step_with_gathered(self.step_size())
 
 
-class QuanrudKhashabiDoubling(Method):
-    """``RoundDescent`` with eta = gain / sqrt(budget), in epochs that have ``spent`` so much."""
-
-    FIELDS = {"spent": NOT_NEGATIVE, "budget": NOT_NEGATIVE}
-
-    def __init__(self, setting, gain):
-        Method.__init__(self, setting, 0, True)
-        self.gain, self.spent, self.budget = gain, 0.0, 1.0
-
-    def begin_round(self):
-        self.step_with_gathered(self.gain / sqrt(self.budget))
-        self.spent += 1.0 + 2.0 * (self.tickets.rounds - self.tickets.arrived)
-        if self.spent > self.budget:
-            while self.spent > self.budget:
-                self.budget *= 2.0
-            self.spent = 1.0
-            self.restart()
-
-    def verify(self, state):
-        fits = is_doubled(state["budget"]) and state["spent"] <= state["budget"]
-        demand(fits, "the budget of an epoch")
-
-
 # --- The best point so far, where ``gathered`` is the sum of all costs ----------------------------
 
 
@@ -311,39 +244,6 @@ class DelayedDualAveraging(Method):
             self.work[i] = self.first[i] - eta * self.gathered.sum[i]
         self.go_to_nearest(self.work)
         self.base.sums.rate = eta
-
-
-class FTDRL(Method):
-    """``gathered`` is the sum of the b of answers (b, c), ``bend`` that of the c."""
-
-    FIELDS = {"bend": NOT_NEGATIVE}
-
-    def __init__(self, setting, gain):
-        Method.__init__(self, setting, 0, True)
-        self.gain, self.bend, self.answer_size = gain, 0.0, self.dim + 1
-
-    def cost_of(self, answer):
-        return answer
-
-    def is_excessive(self, answer, size):
-        return False
-
-    def observe(self, ticket, answer):
-        """Refuse a loss with negative curvature."""
-        if answer[self.dim] < 0.0 and self.tickets.locate(ticket) >= 0:
-            return BAD
-        return Method.observe(self, ticket, answer)
-
-    def begin_round(self):
-        eta = self.gain / (1.0 + self.gain * self.bend)
-        for i in range(self.dim):
-            self.work[i] = eta * (self.first[i] / self.gain - self.gathered.sum[i])
-        self.go_to_nearest(self.work)
-        self.base.sums.rate = eta
-
-    def learn(self, entry, cost):
-        self.gathered.add(cost)
-        self.bend += cost[self.dim]
 
 
 class QiuEspositoZhang(Method):
@@ -387,7 +287,7 @@ class ODFTRL(Method):
 
     def begin_round(self):
         """One step from the start."""
-        weight = self.copies if self.copies >= 0.0 else self.hint.current()
+        weight = self.copies if self.copies >= 0.0 else self.hint.weight()
         for i in range(self.dim):
             self.work[i] = self.gathered.sum[i] + weight * self.hint.last[i]
             self.z[i] = self.first[i]
@@ -484,22 +384,9 @@ class Flaxman(Exploring):
 class Bistritz(Exploring):
     """Plays (1 - delta / r) y + delta u; y_{t+1} = Pi(y_t - eta sum of estimates of round t)."""
 
-    def __init__(self, setting, diameter, rounds, total_delay):
-        Exploring.__init__(self, setting, 0.0, 0, True)
-        self.diameter = diameter
-        self.tune(rounds, total_delay)
-
-    def tune(self, rounds, total_delay):
-        """Set delta and eta for T rounds and a total delay d."""
-        noise = self.dim * self.magnitude
-        ratio = noise / (self.lipschitz * self.inner)
-        share = sqrt(ratio / sqrt(rounds))
-        if total_delay > 0.0:
-            share = max(share, cube_root(ratio * total_delay / rounds / rounds))
-        self.delta = self.inner * min(1.0, share)
-        size = noise / self.delta
-        spread = rounds * size * size + 2.0 * self.lipschitz * size * total_delay
-        self.gain = self.diameter / sqrt(spread)
+    def __init__(self, setting, delta, gain):
+        Exploring.__init__(self, setting, delta, 0, True)
+        self.gain = gain
 
     def begin_round(self):
         self.step_with_gathered(self.gain)
@@ -510,40 +397,6 @@ class Bistritz(Exploring):
 
     def learn(self, entry, cost):
         self.gathered.add(self.estimate(self.tickets.number[entry], cost[0]))
-
-
-class BistritzDoubling(Bistritz):
-    """Epochs that have spent ``rounds`` of ``most_rounds``, ``waiting`` of ``most_waiting``."""
-
-    FIELDS = dict.fromkeys(("most_rounds", "most_waiting", "rounds", "waiting"), NOT_NEGATIVE)
-
-    def __init__(self, setting, diameter):
-        self.most_rounds = self.most_waiting = 1.0
-        self.rounds = self.waiting = 0.0
-        Bistritz.__init__(self, setting, diameter, 1.0, 1.0)
-
-    def begin_round(self):
-        self.step_with_gathered(self.gain)
-        self.rounds += 1.0
-        self.waiting += self.tickets.rounds - self.tickets.arrived
-        if self.rounds <= self.most_rounds and self.waiting <= self.most_waiting:
-            return
-        while self.rounds > self.most_rounds:
-            self.most_rounds *= 2.0
-        while self.waiting > self.most_waiting:
-            self.most_waiting *= 2.0
-        self.rounds, self.waiting = 1.0, 0.0
-        self.restart()
-        self.tune(self.most_rounds, self.most_waiting)
-
-    def restore(self, state):
-        """Tune for the epoch of the state."""
-        Bistritz.restore(self, state)
-        self.tune(self.most_rounds, self.most_waiting)
-
-    def verify(self, state):
-        for spent, most in (("rounds", "most_rounds"), ("waiting", "most_waiting")):
-            demand(is_doubled(state[most]) and state[spent] <= state[most], "an epoch")
 
 
 class GOLD(Exploring):

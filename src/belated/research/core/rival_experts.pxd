@@ -10,39 +10,18 @@ cdef double farthest(double* v, double* w, Py_ssize_t n) noexcept nogil
 cdef void normalise(double* w, Py_ssize_t n) noexcept nogil
 cdef void softmin(double* v, double strength, double* w, Py_ssize_t n) noexcept nogil
 
-cdef class RegretMatching(Method):
+cdef class DORM(Method):
+    cdef double power
     cdef public object regrets
     cdef double* p
 
-cdef class DORM(RegretMatching):
-    cdef double power
-
-cdef class DORMPlus(RegretMatching):
-    cdef void change_hint(self) noexcept nogil
-
-cdef class InTurn(Method):
+cdef class AdaHedgeD(Method):
     cdef public long long turn
+    cdef public double strength
     cdef public object in_turn
     cdef double* turned
-    cdef void tune(self, long long entry) noexcept nogil
-    cdef void take_turns(self) noexcept nogil
-
-cdef class Hedging(InTurn):
-    cdef public double strength, paid
-
-cdef class DUB(Hedging):
-    cdef public double widest, squares
-
-cdef class AdaHedgeD(Hedging):
     cdef double gap(self, double* seen, double share, double* w, double strength, double* passing) noexcept nogil
-
-cdef class LearnedHints(InTurn):
-    cdef double eta
-    cdef bint is_entropy
-    cdef public object regrets, newest
-    cdef double* regret
-    cdef double* last
-    cdef double guess(self, double* record, Py_ssize_t i) noexcept nogil
+    cdef void tune(self, long long entry) noexcept nogil
 
 cdef class Bandit(Method):
     cdef public object losses
@@ -52,9 +31,6 @@ cdef class Bandit(Method):
 
 cdef class DelayedExp3(Bandit):
     cdef double eta, threshold
-
-cdef class AnytimeExp3(Bandit):
-    cdef double logarithm
 
 cdef class TwoRegularisers(Bandit):
     cdef double logarithm, share, head_start, floor
@@ -66,16 +42,9 @@ cdef class ZimmertSeldinSkipping(TwoRegularisers):
     cdef public long long counted, oldest
     cdef void stop_counting(self, long long entry) noexcept nogil
 
-cdef class Banker(Bandit):
+cdef class BankerTINF(Bandit):
     cdef public double savings, multiplier, scale
-    cdef void spend(self, double scale) noexcept nogil
     cdef void save(self, long long entry, double loss) noexcept nogil
-
-cdef class BankerTINF(Banker):
-    pass
-
-cdef class BankerSFTINF(Banker):
-    cdef public double believed, spread
 
 cdef double omega(double k, double w) noexcept nogil
 cdef double solve(double* losses, double a, double b, double mu, double* x, Py_ssize_t n) noexcept nogil

@@ -4,8 +4,8 @@
 The point z is a vector of probabilities. Experts play it. Methods for arms draw an arm from it:
 their play is the unit vector of that arm, and the answer is its loss.
 
-Sections: vectors; regret matching; tuning in the order of tickets; drawing arms (Exp3); two
-regularisers; Banker-OMD; solving for probabilities.
+Sections: vectors; experts; drawing arms (Exp3); two regularisers; Banker-OMD; solving for
+probabilities.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import math
 import cython
 import numpy as np
 
-from belated.core.component import ANY, COUNT, LARGE_SUM, NOT_NEGATIVE, SUM, VECTOR, Range, demand
+from belated.core.component import ANY, COUNT, NOT_NEGATIVE, SUM, VECTOR, Range, demand
 from belated.core.component import SLACK as ROUNDING
 
 if not cython.compiled:
@@ -85,35 +85,24 @@ def softmin(v, strength, w, n):
     normalise(w, n)
 
 
-# --- Regret matching -----------------------------------------------------------------------------
+# --- Experts -------------------------------------------------------------------------------------
 
 
-class RegretMatching(Method):
-    """Keeps regrets p of the experts; a ticket keeps its play w_s, r_s = <c_s, w_s> - c_s."""
+class DORM(Method):
+    """w in proportion to max(0, sum of r_s + h)^(q - 1), ``power`` q - 1, with ``Hint`` h.
+
+    ``regrets`` is the sum of r_s = <c_s, w_s> - c_s; a ticket keeps its play w_s.
+    """
 
     FIELDS = {"regrets": VECTOR}
 
-    def __init__(self, setting, has_hints):
+    def __init__(self, setting, has_hints, power):
         Method.__init__(self, setting, len(setting.first), hints=has_hints)
-        self.regrets = np.zeros(self.dim)
+        self.power, self.regrets = power, np.zeros(self.dim)
         self.p = floats_at(self.regrets)
 
-    def play(self, entry, x):
-        record = self.tickets.record(entry)
-        for i in range(self.dim):
-            record[i] = self.z[i]
-        Method.play(self, entry, x)
-
-
-class DORM(RegretMatching):
-    """w in proportion to max(0, sum of r_s + h)^(q - 1), ``power`` q - 1, with ``Hint`` h."""
-
-    def __init__(self, setting, has_hints, power):
-        RegretMatching.__init__(self, setting, has_hints)
-        self.power = power
-
     def begin_round(self):
-        weight, top = self.hint.current(), 0.0
+        weight, top = self.hint.weight(), 0.0
         for i in range(self.dim):
             self.z[i] = max(0.0, self.p[i] + weight * self.hint.last[i])
             top = max(top, self.z[i])
@@ -124,6 +113,12 @@ class DORM(RegretMatching):
                     self.z[i] = exp(self.power * ln(self.z[i]))
         normalise(self.z, self.dim)
 
+    def play(self, entry, x):
+        record = self.tickets.record(entry)
+        for i in range(self.dim):
+            record[i] = self.z[i]
+        Method.play(self, entry, x)
+
     def learn(self, entry, cost):
         paid = inner_product(cost, self.tickets.record(entry), self.dim)
         for i in range(self.dim):
@@ -131,99 +126,21 @@ class DORM(RegretMatching):
             self.p[i] += self.hint.last[i]
 
 
-class DORMPlus(RegretMatching):
-    """p <- max(0, p + r_s + h_new - h_old); the play is p over its sum."""
-
-    def change_hint(self):
-        """p <- max(0, p + h_new - h_old), if the hints differ."""
-        new, old, last = self.hint.current(), self.hint.weight, self.hint.last
-        self.hint.weight = new
-        if new != old:
-            for i in range(self.dim):
-                self.p[i] = max(0.0, self.p[i] + new * last[i] - old * last[i])
-
-    def begin_round(self):
-        self.change_hint()
-        for i in range(self.dim):
-            self.z[i] = self.p[i]
-        normalise(self.z, self.dim)
-
-    def learn(self, entry, cost):
-        paid = inner_product(cost, self.tickets.record(entry), self.dim)
-        new, old, last = self.hint.current(), self.hint.weight, self.hint.last
-        for i in range(self.dim):
-            r = paid - cost[i]
-            self.p[i] = max(0.0, self.p[i] + r + new * r - old * last[i])
-            last[i] = r
-        self.hint.weight = new
-
-    def lose(self, entry):
-        self.change_hint()
-
-
-# --- Tuning in the order of tickets --------------------------------------------------------------
-
-
-class InTurn(Method):
-    """Answers tune in the order of tickets: each as soon as it and all before it have arrived.
-
-    ``turn`` is the ticket that tunes next, ``in_turn`` the sum of the costs that have tuned,
-    ``gathered`` that of all. A record begins with that sum at the play, and the answer.
-    """
-
-    FIELDS = {"turn": COUNT, "in_turn": ANY}
-
-    def __init__(self, setting, columns):
-        Method.__init__(self, setting, columns, True)
-        self.turn, self.in_turn = 0, np.zeros(self.dim)
-        self.turned = floats_at(self.in_turn)
-
-    def tune(self, entry):
-        """Learn from an answer when it is its turn."""
-
-    def take_turns(self):
-        """Let answers tune up to the first that has not arrived."""
-        while self.turn < self.tickets.rounds:
-            entry = self.tickets.entry_of(self.turn)
-            if self.tickets.seen[entry] != HELD:
-                return
-            cost = part(self.tickets.record(entry), self.dim)
-            for i in range(self.dim):
-                self.turned[i] += cost[i]
-            self.tune(entry)
-            self.tickets.release(entry)
-            self.turn += 1
-
-    def learn(self, entry, cost):
-        self.gathered.add(cost)
-        answer = part(self.tickets.record(entry), self.dim)
-        for i in range(self.dim):
-            answer[i] = cost[i]
-        self.lose(entry)
-
-    def lose(self, entry):
-        """Keep the record, with an answer or zeros, until its turn."""
-        self.tickets.hold(entry)
-        self.take_turns()
-
-    def verify(self, state):
-        number, seen = state["tickets.number"], state["tickets.seen"]
-        turn, rounds = state["turn"], state["tickets.rounds"]
-        fits = len(number) == rounds - turn and (number == np.arange(turn, rounds)).all()
-        demand(fits and not (seen[:1] == HELD).any(), "the ticket that tunes next")
-
-
-class Hedging(InTurn):
+class AdaHedgeD(Method):
     """Plays softmin(theta, lambda), theta the sum of all costs received, ``strength`` lambda.
 
-    A record is theta at the play, the answer, lambda and ``paid`` at the play, and the play.
+    lambda += max(0, min(drift, aux, hat)) / ln k, as ``rivals.AdaHedgeD`` says, in the order of
+    tickets: an answer tunes as soon as it and all before it have arrived. ``turn`` is the ticket
+    that tunes next, ``in_turn`` the sum of the costs that have tuned. A record is theta at the
+    play, the answer, lambda at the play, and the play.
     """
 
-    FIELDS = {**InTurn.FIELDS, **dict.fromkeys(("strength", "paid"), NOT_NEGATIVE)}
+    FIELDS = {"turn": COUNT, "in_turn": ANY, "strength": NOT_NEGATIVE}
 
     def __init__(self, setting):
-        InTurn.__init__(self, setting, 3 * len(setting.first) + 2)
-        self.strength = self.paid = 0.0
+        Method.__init__(self, setting, 3 * len(setting.first) + 1, True)
+        self.turn, self.strength, self.in_turn = 0, 0.0, np.zeros(self.dim)
+        self.turned = floats_at(self.in_turn)
 
     def begin_round(self):
         softmin(self.gathered.sum, self.strength, self.z, self.dim)
@@ -234,43 +151,30 @@ class Hedging(InTurn):
         record, k = self.tickets.record(entry), self.dim
         for i in range(k):
             record[i], record[k + i] = self.gathered.sum[i], 0.0
-            record[2 * k + 2 + i] = self.z[i]
-        record[2 * k], record[2 * k + 1] = self.strength, self.paid
+            record[2 * k + 1 + i] = self.z[i]
+        record[2 * k] = self.strength
         Method.play(self, entry, x)
 
-    def verify(self, state):
-        InTurn.verify(self, state)
-        kept = state["tickets.records"][:, 2 * self.dim : 2 * self.dim + 2]
-        demand((kept >= 0.0).all(), "records of tickets")
+    def learn(self, entry, cost):
+        self.gathered.add(cost)
+        answer = part(self.tickets.record(entry), self.dim)
+        for i in range(self.dim):
+            answer[i] = cost[i]
+        self.lose(entry)
 
-
-class DUB(Hedging):
-    """``widest`` is the largest window, the sum of a_j over j < s that had not tuned at play s.
-
-    Rounds tune in ticket order, so that is the increase of ``paid`` since then.
-    """
-
-    FIELDS = {**Hedging.FIELDS, **dict.fromkeys(("widest", "squares"), NOT_NEGATIVE)}
-
-    def __init__(self, setting):
-        Hedging.__init__(self, setting)
-        self.widest = self.squares = 0.0
-
-    def tune(self, entry):
-        record, alpha = self.tickets.record(entry), ln(self.dim)
-        pending = farthest(self.turned, record, self.dim)
-        size = largest_entry(part(record, self.dim), self.dim)
-        excess = max(0.0, pending - size)
-        a = 2.0 * min(size, pending)
-        b = 0.5 * pending * pending - 0.5 * excess * excess
-        self.widest = max(self.widest, self.paid - record[2 * self.dim + 1])
-        self.paid += a
-        self.squares += a * a + 2.0 * alpha * b
-        self.strength = (2.0 * self.widest + sqrt(self.squares)) / alpha
-
-
-class AdaHedgeD(Hedging):
-    """lambda += max(0, min(drift, aux, hat)) / ln k; see ``belated.research.rivals.AdaHedgeD``."""
+    def lose(self, entry):
+        """Keep the record, with an answer or zeros; tune up to the first that has not arrived."""
+        self.tickets.hold(entry)
+        while self.turn < self.tickets.rounds:
+            entry = self.tickets.entry_of(self.turn)
+            if self.tickets.seen[entry] != HELD:
+                return
+            cost = part(self.tickets.record(entry), self.dim)
+            for i in range(self.dim):
+                self.turned[i] += cost[i]
+            self.tune(entry)
+            self.tickets.release(entry)
+            self.turn += 1
 
     def gap(self, seen, share, w, strength, passing):
         """Return the distance of w from the best, x = share (seen - theta) being unknown to it.
@@ -294,7 +198,7 @@ class AdaHedgeD(Hedging):
 
     def tune(self, entry):
         k, seen, theta, w = self.dim, self.tickets.record(entry), self.turned, self.work
-        cost, strength, then = part(seen, k), seen[2 * k], part(seen, 2 * k + 2)
+        cost, strength, then = part(seen, k), seen[2 * k], part(seen, 2 * k + 1)
         played = inner_product(cost, then, k)
         aux = self.gap(seen, 1.0, then, strength, w)
         softmin(theta, strength, w, k)  # with no answer missing
@@ -308,80 +212,12 @@ class AdaHedgeD(Hedging):
         hat = gap + played - inner_product(cost, w, k)
         self.strength += max(0.0, min(drift, min(aux, hat))) / ln(k)
 
-
-class LearnedHints(InTurn):
-    """ODFTRL with a mixture of three hints: none, and multiples of the newest and mean gradient.
-
-    p_j <- max(0, p_j + <c, w> - c_j), c the slope of |g| |error of the hint|; weights are p over
-    its sum. A record is the sum received, the answer, the newest gradient, the weights of the
-    three, and the factors of the newest gradient and of the sum.
-    """
-
-    FIELDS = {**InTurn.FIELDS, "newest": ANY, "regrets": NOT_NEGATIVE}
-
-    def __init__(self, setting, eta):
-        InTurn.__init__(self, setting, 3 * len(setting.first) + 5)
-        self.eta, self.is_entropy, self.base.sums.rate = eta, setting.is_entropy, eta
-        self.newest, self.regrets = np.zeros(self.dim), np.zeros(3)
-        self.regret, self.last = floats_at(self.regrets), floats_at(self.newest)
-
-    def guess(self, record, i):
-        """Return coordinate i of the hint of a record."""
-        k = self.dim
-        by_last = record[3 * k + 1] * record[3 * k + 3] * record[2 * k + i]
-        return by_last + record[3 * k + 2] * record[3 * k + 4] * record[i]
-
-    def play(self, entry, x):
-        """One step from the start with all that was received and the hint."""
-        record, k = self.tickets.record(entry), self.dim
-        copies = 1.0 * (self.tickets.rounds - self.tickets.arrived)
-        for j in range(3):
-            record[3 * k + j] = self.regret[j]
-        normalise(part(record, 3 * k), 3)
-        record[3 * k + 3] = copies
-        record[3 * k + 4] = copies / max(1.0, 1.0 * self.gathered.count)
-        for i in range(k):
-            record[i], record[k + i], record[2 * k + i] = self.gathered.sum[i], 0.0, self.last[i]
-            self.work[i] = record[i] + self.guess(record, i)
-            self.z[i], self.base.p[i] = self.first[i], 0.0
-        self.base.move(self.work, 0.0, self.eta)
-        Method.play(self, entry, x)
-
-    def learn(self, entry, cost):
-        for i in range(self.dim):
-            self.last[i] = cost[i]
-        InTurn.learn(self, entry, cost)
-
-    def tune(self, entry):
-        record, k, error = self.tickets.record(entry), self.dim, self.work
-        along_last = along_sum = 0.0
-        place = 0
-        for i in range(k):
-            error[i] = self.guess(record, i) - (self.turned[i] - record[i])
-            place = i if fabs(error[i]) > fabs(error[place]) else place
-        size = self.base.norm(error)
-        if size == 0.0:
-            return
-        if self.is_entropy:  # the entry of largest size counts
-            sign = 1.0 if error[place] > 0.0 else -1.0
-            along_last, along_sum = sign * record[2 * k + place], sign * record[place]
-        else:
-            for i in range(k):
-                along_last += error[i] / size * record[2 * k + i]
-                along_sum += error[i] / size * record[i]
-        steep = self.base.norm(part(record, k))
-        by_last = steep * record[3 * k + 3] * along_last
-        by_mean = steep * record[3 * k + 4] * along_sum
-        paid = record[3 * k + 1] * by_last + record[3 * k + 2] * by_mean
-        self.regret[0] = max(0.0, self.regret[0] + paid)
-        self.regret[1] = max(0.0, self.regret[1] + (paid - by_last))
-        self.regret[2] = max(0.0, self.regret[2] + (paid - by_mean))
-
     def verify(self, state):
-        InTurn.verify(self, state)
-        weights = state["tickets.records"][:, 3 * self.dim : 3 * self.dim + 3]
-        demand(((weights >= 0.0) & (weights <= 1.0)).all(), "the weights of hints")
-        demand(state["gathered.count"] <= state["tickets.arrived"], "answers used")
+        number, seen = state["tickets.number"], state["tickets.seen"]
+        turn, rounds = state["turn"], state["tickets.rounds"]
+        fits = len(number) == rounds - turn and (number == np.arange(turn, rounds)).all()
+        demand(fits and not (seen[:1] == HELD).any(), "the ticket that tunes next")
+        demand((state["tickets.records"][:, 2 * self.dim] >= 0.0).all(), "records of tickets")
 
 
 # --- Drawing arms: Exp3 --------------------------------------------------------------------------
@@ -450,24 +286,10 @@ class DelayedExp3(Bandit):
     def begin_round(self):
         oldest = self.tickets.advance_head()
         while self.tickets.rounds - oldest > self.threshold:
-            self.give_up(self.tickets.head)
+            self.tickets.count_arrival(self.tickets.head)
+            self.tickets.skip(self.tickets.head)
             oldest = self.tickets.advance_head()
         self.weigh(self.eta)
-
-
-class AnytimeExp3(Bandit):
-    """Exp3 with eta_t = sqrt(ln k / (k t + 2 S_t)), S_t the sum of the ``backlogs`` up to t."""
-
-    FIELDS = {**Bandit.FIELDS, "backlogs": SUM}
-
-    def __init__(self, setting, logarithm):
-        Bandit.__init__(self, setting)
-        self.logarithm = logarithm
-
-    def begin_round(self):
-        self.backlogs += self.tickets.rounds - self.tickets.arrived
-        spread = self.dim * (self.tickets.rounds + 1) + 2 * self.backlogs
-        self.weigh(sqrt(self.logarithm / spread))
 
 
 # --- Two regularisers ----------------------------------------------------------------------------
@@ -565,9 +387,10 @@ class ZimmertSeldinSkipping(TwoRegularisers):
 # --- Banker-OMD ----------------------------------------------------------------------------------
 
 
-class Banker(Bandit):
+class BankerTINF(Bandit):
     """A play of scale c_t takes from savings v_s, which answers return; Psi(x) = -2 sum sqrt(x_i).
 
+    1 / c_t = 1 / sqrt(t) + sigma_t sqrt(ln(S_t + 1) / S_t), S_t the sum of the ``backlogs``.
     ``losses`` is the sum of v_s grad Psi(z_s), ``savings`` that of the v_s. The gradient of the
     uniform distribution is the same for all arms, so borrowing there changes no play. A record is
     the arm, its probability, the scale c_s and x_s.
@@ -578,15 +401,21 @@ class Banker(Bandit):
         "losses": ANY,
         "multiplier": ANY,
         **dict.fromkeys(("savings", "scale"), NOT_NEGATIVE),
+        "backlogs": SUM,
     }
 
-    def __init__(self, setting, columns=3):
-        Bandit.__init__(self, setting, columns + len(setting.first))
+    def __init__(self, setting):
+        Bandit.__init__(self, setting, 3 + len(setting.first))
         self.savings, self.multiplier, self.scale = 0.0, -math.sqrt(self.dim), 0.0
 
-    def spend(self, scale):
+    def begin_round(self):
         """Take c_t from the savings, in proportion, or all of them, and solve for the play."""
-        savings = self.savings
+        waiting = self.tickets.rounds - self.tickets.arrived
+        self.backlogs += waiting
+        inverse = 1.0 / sqrt(self.tickets.rounds + 1.0)
+        if waiting > 0:
+            inverse += waiting * sqrt(ln(self.backlogs + 1.0) / self.backlogs)
+        scale, savings = 1.0 / inverse, self.savings
         share = min(scale / savings, 1.0) if savings > 0.0 else 1.0
         for i in range(self.dim):
             taken = share * self.lost[i]
@@ -628,59 +457,6 @@ class Banker(Bandit):
         demand(has_scale and (records[:, 2] > 0.0).all(), "scales")
         demand(state["savings"] > 0.0 or not state["losses"].any(), "savings")
         check_multiplier(state["multiplier"], k, 1.0, 0.0)
-
-
-class BankerTINF(Banker):
-    """1 / c_t = 1 / sqrt(t) + sigma_t sqrt(ln(S_t + 1) / S_t), S_t the sum of the backlogs."""
-
-    FIELDS = {**Banker.FIELDS, "backlogs": SUM}
-
-    def begin_round(self):
-        waiting = self.tickets.rounds - self.tickets.arrived
-        self.backlogs += waiting
-        inverse = 1.0 / sqrt(self.tickets.rounds + 1.0)
-        if waiting > 0:
-            inverse += waiting * sqrt(ln(self.backlogs + 1.0) / self.backlogs)
-        self.spend(1.0 / inverse)
-
-
-class BankerSFTINF(Banker):
-    """1 / c_t = (sigma_t + 1) sqrt(ln(3 + S_t / L^2) / (3 + S_t)), S_t += (sigma_t + 1) L^2.
-
-    L is ``believed``, the guess of a bound on losses; it is the last number of a record.
-    """
-
-    FIELDS = {**Banker.FIELDS, "believed": Range(1.0, LARGE_SUM), "spread": NOT_NEGATIVE}
-
-    def __init__(self, setting):
-        Banker.__init__(self, setting, 4)
-        self.believed, self.spread = 1.0, 0.0
-
-    def begin_round(self):
-        count = self.tickets.rounds - self.tickets.arrived + 1.0
-        square = self.believed * self.believed
-        self.spread += count * square
-        total = self.spread
-        self.spend(1.0 / (count * sqrt(ln(3.0 + total / square) / (3.0 + total))))
-
-    def play(self, entry, x):
-        Banker.play(self, entry, x)
-        self.tickets.record(entry)[3 + self.dim] = self.believed
-
-    def is_excessive(self, answer, size):
-        """Tell whether a loss is below 0, by more than rounding."""
-        return answer[0] < 1.0 - SLACK
-
-    def learn(self, entry, cost):
-        """Raise the guess; a loss above L_s is not used, and saves nothing."""
-        if cost[0] <= self.tickets.record(entry)[3 + self.dim]:
-            self.save(entry, cost[0])
-        self.believed = max(self.believed, 2.0 * cost[0])
-
-    def verify(self, state):
-        Banker.verify(self, state)
-        records = state["tickets.records"][state["tickets.seen"] >= 0]
-        demand((records[:, 3 + self.dim] >= 1.0).all(), "bounds on losses")
 
 
 # --- Solving for probabilities -------------------------------------------------------------------

@@ -1,10 +1,10 @@
 from libc.math cimport fabs, sqrt
 
 from belated.core.component cimport Component
-from belated.core.learner cimport PREDICT, Learner, Player
+from belated.core.learner cimport Player
 from belated.core.numerics cimport dot, floats_at, ln, norm, part
-from belated.research.core.rival cimport SLACK, Method
-from belated.core.tickets cimport BAD, OUT_OF_ORDER, TOO_LARGE, USED, Tickets
+from belated.research.core.rival cimport Method
+from belated.core.tickets cimport OUT_OF_ORDER, USED, Tickets
 
 cdef void times(double* matrix, double* v, double* out, Py_ssize_t k) noexcept nogil
 cdef void add_outer(double* matrix, double* v, double scale, Py_ssize_t k) noexcept nogil
@@ -27,26 +27,6 @@ cdef class DelayedONS(Method):
     cdef bint is_inside(self) noexcept nogil
     cdef void descend_to_leader(self) noexcept nogil
     cdef void step_to_leader(self, double bend) noexcept nogil
-
-cdef class VAW(Player):
-    cdef double magnitude, growth, least
-    cdef public double ridge, drift, widths, squares
-    cdef public long long updates
-    cdef public object sums, matrix, inverse
-    cdef object rows_array, work_array
-    cdef long long first
-    cdef double* b
-    cdef double* m
-    cdef double* p
-    cdef double* work
-    cdef double* rows
-    cpdef object take_rows(self, object rows, long long first)
-    cdef void raise_ridge(self) noexcept nogil
-    cdef void end_waiting(self, long long entry) noexcept nogil
-
-cdef class Regression(Learner):
-    cdef readonly VAW _model
-    cdef object forecast
 
 cdef class Copies(Player):
     cdef object make, seed

@@ -2,36 +2,36 @@
 """Published methods with a k x k matrix and its inverse, and those that run copies of a learner.
 
 Sections: matrices, whose loops run along rows so that they are vectorised without changing the
-order of any sum; the delayed online Newton step; regression; copies of a learner.
+order of any sum; the delayed online Newton step; copies of a learner.
 """
 
 from __future__ import annotations
+
+import math
 
 import cython
 import numpy as np
 
 from belated.core.component import ANY, COUNT, NOT_NEGATIVE, SUM, demand, section
-from belated.core.component import SLACK as ROUNDING
-from belated.core.linear import Forecasts
-from belated.errors import BadFeatures, BadFeedback
-from belated.research.core.rival import is_doubled
-from belated.validation import numbers
 
 if not cython.compiled:
     from math import fabs, sqrt
 
     from belated.core.component import Component
-    from belated.core.learner import PREDICT, Learner, Player
+    from belated.core.learner import Player
     from belated.core.numerics import dot, floats_at, ln, norm, part
-    from belated.core.tickets import BAD, OUT_OF_ORDER, TOO_LARGE, USED, Tickets
-    from belated.research.core.rival import SLACK, Method
+    from belated.core.tickets import OUT_OF_ORDER, USED, Tickets
+    from belated.research.core.rival import Method
 
 STALE = cython.declare(cython.longlong, 1024)  # updates of an inverse before it is recomputed
 MOST_STEPS = cython.declare(cython.int, 2000)  # of a projection ...
 CLOSE = cython.declare(cython.double, 1e-13)  # ... which ends here, in diameters
-LARGEST = 1e50  # products of three larger features or labels could overflow
-LIMIT = cython.declare(cython.double, LARGEST)
 WEYL = 0x9E3779B9  # odd, so that the seeds of 2^32 copies are all different
+
+
+def is_doubled(guess):
+    """Tell whether a guess is a power of 2, as repeated doubling of 1 gives."""
+    return 1.0 <= guess <= 2.0**200 and math.frexp(guess)[0] == 0.5
 
 
 # --- Matrices ------------------------------------------------------------------------------------
@@ -231,194 +231,6 @@ class DelayedONS(Method):
         demand(state["backlogs"] <= rounds**2, "the sum of backlogs")
         demand(max(state["oldest"], state["updates"]) <= rounds, "counts")
         check_matrices(state["matrix"], state["inverse"], ridge)
-
-
-# --- Regression ----------------------------------------------------------------------------------
-
-
-class VAW(Player):
-    """Delayed Vovk-Azoury-Warmuth regression; ``rivals.DelayedVAW`` has the equations.
-
-    ``sums`` is b = sum of y_s z_s, ``matrix`` M the sum of z_s z_s', ``inverse`` (lambda I + M)^-1,
-    ``ridge`` lambda_t, ``drift`` the sum of delta, ``widths`` that of the w_s of open tickets,
-    ``squares`` that of all w_s^2, ``updates`` those of the inverse since it was recomputed. A
-    ticket keeps its features and its width. Row i of ``rows`` are the features of ticket first + i.
-    """
-
-    FIELDS = {
-        **dict.fromkeys(("ridge", "drift", "widths", "squares"), NOT_NEGATIVE),
-        "updates": COUNT,
-        **dict.fromkeys(("sums", "matrix", "inverse"), ANY),
-    }
-
-    def __init__(self, dim, magnitude, growth, least, strict):
-        self.tickets, self.dim, self.play_size, self.answer_size = Tickets(dim + 1), dim, 1, 1
-        self.strict, self.has_user_parts, self.loses = strict, False, False
-        self.magnitude, self.growth, self.least, self.ridge = magnitude, growth, least, least
-        self.drift = self.widths = self.squares = 0.0
-        self.updates, self.sums, self.work_array = 0, np.zeros(dim), np.zeros(dim)
-        self.matrix, self.inverse = np.zeros((dim, dim)), np.eye(dim) / least
-        self.b, self.work = floats_at(self.sums), floats_at(self.work_array)
-        self.m, self.p = floats_at(self.matrix), floats_at(self.inverse)
-        self.take_rows(np.zeros((0, dim)), 0)
-
-    def take_rows(self, rows, first):
-        """Set the features of the next tickets."""
-        self.rows_array, self.first, self.rows = rows, first, floats_at(rows)
-
-    def raise_ridge(self):
-        """Let lambda follow the drift; with a new inverse the widths of open tickets change."""
-        k, ridge = self.dim, self.least + self.growth * self.drift
-        if ridge <= self.ridge and self.updates < STALE:
-            return
-        while self.ridge < ridge:
-            self.ridge *= 2.0
-        invert_sum(self.m, 1.0, self.ridge, self.p, k)
-        self.updates, self.widths = 0, 0.0
-        for entry in range(self.tickets.tail()):
-            if self.tickets.seen[entry] >= 0:
-                record = self.tickets.record(entry)
-                times(self.p, record, self.work, k)
-                record[k] = sqrt(max(0.0, dot(record, self.work, k)))
-                self.widths += record[k]
-
-    def predict(self, x):
-        """Clip z' A^-1 b, A with this round and all before it."""
-        k, v = self.dim, self.work
-        features = part(self.rows, (self.tickets.rounds - self.first) * k)
-        if not norm(features, k) <= LIMIT:
-            return BAD
-        if not self.tickets.make_room():
-            self.tickets.grow()
-        self.raise_ridge()
-        times(self.p, features, v, k)  # P z for the P without this round
-        square = max(0.0, dot(features, v, k))
-        shrink = 1.0 / (1.0 + square)
-        value = dot(v, self.b, k) * shrink  # z' P b for the P with it
-        add_outer(self.p, v, -shrink, k)
-        add_outer(self.m, features, 1.0, k)
-        width = sqrt(square * shrink)
-        self.drift += width * self.widths
-        self.squares += width * width
-        self.widths += width
-        self.updates += 1
-        entry = self.tickets.open_next()
-        record = self.tickets.record(entry)
-        for i in range(k):
-            record[i] = features[i]
-        record[k] = width
-        x[0] = min(self.magnitude, max(-self.magnitude, value))
-        return self.tickets.number[entry]
-
-    def end_waiting(self, entry):
-        """Count an arrival, and subtract its width."""
-        self.widths = max(0.0, self.widths - self.tickets.record(entry)[self.dim])
-        self.tickets.count_arrival(entry)
-        if self.tickets.rounds == self.tickets.arrived:
-            self.widths = 0.0
-
-    def observe(self, ticket, answer):
-        """b += y z. Every check comes before the first change."""
-        entry, label = self.tickets.locate(ticket), answer[0]
-        if entry < 0:
-            return entry
-        if not fabs(label) <= LIMIT:
-            return BAD
-        if fabs(label) > self.magnitude * SLACK:
-            if self.strict:
-                return TOO_LARGE
-            self.tickets.excess += 1
-        record = self.tickets.record(entry)
-        for i in range(self.dim):
-            self.b[i] += label * record[i]
-        self.end_waiting(entry)
-        self.tickets.close(entry)
-        return USED
-
-    def cancel(self, ticket):
-        """Close a ticket that will have no label; its features stay in A."""
-        entry = self.tickets.locate(ticket)
-        if entry < 0:
-            return entry
-        self.end_waiting(entry)
-        self.tickets.cancel(entry)
-        return USED
-
-    def verify(self, state):
-        records, ridge = state["tickets.records"], state["ridge"]
-        rows, widths = records[:, : self.dim], records[:, self.dim]
-        demand(is_doubled(ridge / self.least), "lambda")
-        demand(state["updates"] <= state["tickets.rounds"], "updates")
-        demand((np.abs(rows) <= LARGEST).all(), "features")
-        demand(((widths >= 0.0) & (widths <= 1.0 + ROUNDING)).all(), "widths")
-        apart = abs(widths.sum() - state["widths"])
-        demand(apart <= ROUNDING * (1.0 + len(widths)), "widths")
-        demand(state["tickets.skipped"] == state["tickets.held"] == 0, "tickets")
-        check_matrices(state["matrix"], state["inverse"], ridge)
-
-
-class Regression(Learner):
-    """The events of a regression; ``rivals.DelayedVAW`` adds bounds and snapshots."""
-
-    __slots__ = ("_model", "forecast")
-
-    def _predict_with(self, settings, model, kind, forecast):
-        """Set settings, the model, and the named tuple (ticket, value) to return."""
-        self._model, self.forecast = model, forecast
-        self._begin(settings, model, kind, (1,), False)
-
-    def predict(self, row, *, key=None, at=None, deadline=None):
-        """Return the next ticket and a prediction; ``row`` has ``dimension`` numbers.
-
-        With a ``key``, every other method takes the key in the place of the ticket.
-        """
-        return self._alone("predict", lambda: self._open("predict", row, key, at, deadline))
-
-    def _open(self, who, row, key, at, deadline):
-        if at is not None or deadline is not None:
-            raise self._unsupported(who, "at")
-        features = numbers(row, f"{who}: features must be numbers", BadFeatures)
-        if features.shape != (self._model.dim,):
-            raise BadFeatures(
-                f"{who}: features are a vector of {self._model.dim} numbers, got shape "
-                f"{features.shape}"
-            )
-        found = np.empty(1)
-        self._model.take_rows(features, self._model.tickets.rounds)
-        ticket = self._event_alone(PREDICT, 0, floats_at(found), key)
-        if ticket < 0:
-            raise unusable(f"{who}: ", features)
-        return self.forecast(ticket, found[0].item())
-
-    def peek(self, row):
-        """Return what ``predict`` would, without a ticket and without any change."""
-        return self._alone("peek", lambda: self._peeked(row, "peek"))
-
-    def _columns(self, tickets, values):
-        return Forecasts(tickets, np.array(values, np.float64))
-
-    def _refusal(self, status, ticket, where):
-        """Return the error for a refusal, about labels."""
-        if status == TOO_LARGE:
-            return BadFeedback(
-                f"{where}the label of ticket {ticket} is beyond the magnitude "
-                f"{self._model.magnitude!r}; nothing has changed: raise it, or use strict=False to "
-                "count such labels instead"
-            )
-        if status == BAD:
-            return BadFeedback(
-                f"{where}the label of ticket {ticket} must be a number of at most {LARGEST:g}; "
-                "nothing has changed: send another one, or cancel the ticket"
-            )
-        return Learner._refusal(self, status, ticket, where)
-
-
-def unusable(where, row):
-    """Return the error for features that are too large or not finite."""
-    return BadFeatures(
-        f"{where}features must be finite, and their norm at most {LARGEST:g}, got "
-        f"{np.array2string(row, threshold=8)}; nothing has changed"
-    )
 
 
 # --- Copies of a learner -------------------------------------------------------------------------

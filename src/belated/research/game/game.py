@@ -8,11 +8,11 @@ from typing import TypeAlias
 from belated.domains import Domain
 from belated.errors import SpecError
 from belated.problem import Problem
-from belated.research.delays import ByPlay, ByRule
+from belated.research.delays import ByRule
 from belated.research.losses import Constants, Loss
 from belated.timeline import Timeline
 
-Environment: TypeAlias = Timeline | ByPlay | ByRule
+Environment: TypeAlias = Timeline | ByRule
 """Where delays come from: a timeline, or a rule that looks at the plays."""
 
 
@@ -20,9 +20,8 @@ Environment: TypeAlias = Timeline | ByPlay | ByRule
 class Game:
     """A sequence of losses and the delays of their answers.
 
-    ``losses`` come from ``bl.losses``, ``timeline`` from ``bl.delays``, from a log, or is
-    one of ``delays.ByPlay`` and ``delays.ByRule``, whose delays depend on the plays. ``name`` is
-    for tables and figures.
+    ``losses`` come from ``bl.losses``, ``timeline`` from ``bl.delays`` or from a log; the delays of
+    ``delays.ByRule`` depend on the plays. ``name`` is for tables and figures.
 
     >>> import belated as bl
     >>> game = Game(bl.losses.Linear(bl.losses.Random(3)), bl.delays.constant(100, 5))
@@ -38,19 +37,13 @@ class Game:
         """Check that the losses last as long as the timeline."""
         if not isinstance(self.losses, Loss):
             raise SpecError(f"Game: losses must come from bl.losses, got {self.losses!r}")
-        if not isinstance(self.timeline, Timeline | ByPlay | ByRule):
+        if not isinstance(self.timeline, Timeline | ByRule):
             raise SpecError(
-                "Game: timeline must be a Timeline, delays.ByPlay or delays.ByRule, got "
-                f"{self.timeline!r}"
+                f"Game: timeline must be a Timeline or delays.ByRule, got {self.timeline!r}"
             )
         known = self.losses.rounds
         if known is not None and known < self.rounds:
             raise SpecError(f"Game: {self.rounds} rounds, but losses for {known} only")
-        if isinstance(self.timeline, ByPlay) and len(self.timeline.direction) != self.losses.dim:
-            raise SpecError(
-                f"Game: losses have {self.losses.dim} coordinates, the direction of ByPlay "
-                f"{len(self.timeline.direction)}"
-            )
 
     @property
     def rounds(self) -> int:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
+import math
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args, overload
 
+import numpy as np
 from numpy.typing import ArrayLike
 
-from belated.engine import Outcome, check_engine, run_jobs
+from belated.engine import Engine, Outcome, check_engine, run_jobs
 from belated.errors import SpecError
 from belated.reductions import LearnerSpec
 from belated.research.game.game import Game
@@ -18,9 +22,11 @@ from belated.research.game.one import Record, play
 from belated.research.game.run import Run
 from belated.spec import whole
 
-Engine = Literal["processes", "threads", "serial"]
 SpecOrMaker: TypeAlias = LearnerSpec | Callable[[Game], LearnerSpec]
 """A spec, or a function that makes one for a game (say, one that is told its delays)."""
+
+
+_FRAMES = ("pandas", "polars", "pyarrow")
 
 
 class Cell(NamedTuple):
@@ -82,10 +88,74 @@ class Runs(Sequence[Run]):
         """Return one row of plain data per run, ready for a data frame."""
         return [run.to_dict() for run in self._runs]
 
+    def to_frame(self, library: Literal["pandas", "polars", "pyarrow"] = "pandas") -> Any:
+        """Return the rows of ``to_dicts`` as a data frame; what a run does not have is missing."""
+        rows = self.to_dicts()
+        names = dict.fromkeys(name for row in rows for name in row)
+        columns = {name: [row.get(name) for row in rows] for name in names}
+        if library not in _FRAMES:
+            raise SpecError(f"to_frame: library is one of {', '.join(_FRAMES)}, got {library!r}")
+        try:
+            module = importlib.import_module(library)
+        except ImportError as error:
+            raise SpecError(
+                f"to_frame: {library} is not installed; install it, or use to_dicts"
+            ) from error
+        return (module.table if library == "pyarrow" else module.DataFrame)(columns)
+
+    def to_latex(self, value: str = "regret", names: Sequence[str] | None = None) -> str:
+        """Return a table for LaTeX with ``booktabs``: a row per spec, a column per game.
+
+        A cell has the mean of ``value``, a name of ``Run.to_dict``, over the seeds, and the
+        standard error of that mean. ``names`` are those of the specs, by default their kinds.
+        """
+        if names is not None and len(names) <= max((cell.spec for cell in self.cells), default=-1):
+            raise SpecError(f"to_latex: needs a name for every spec, got {names!r}")
+        found: dict[tuple[int, int], list[float]] = {}
+        specs, games = {}, {}
+        for cell, run in zip(self.cells, self._runs, strict=True):
+            row = run.to_dict()
+            if not isinstance(row.get(value), int | float):
+                raise SpecError(f"to_latex: {value!r} is no number of {run.spec.kind}")
+            found.setdefault((cell.spec, cell.game), []).append(float(row[value]))
+            specs[cell.spec] = run.spec.kind if names is None else names[cell.spec]
+            games[cell.game] = run.game.name or f"game {cell.game}"
+        lines = [
+            rf"\begin{{tabular}}{{l{'r' * len(games)}}}",
+            r"\toprule",
+            _latex_row(["", *map(_escaped, games.values())]),
+            r"\midrule",
+            *(
+                _latex_row([_escaped(name), *(_mean(found.get((spec, game))) for game in games)])
+                for spec, name in specs.items()
+            ),
+            r"\bottomrule",
+            r"\end{tabular}",
+        ]
+        return "\n".join(lines)
+
     def __repr__(self) -> str:
         """Return how many runs there are, and what failed."""
         lines = [f"<Runs: {len(self)} finished, {len(self.failures)} failed>"]
         return "\n".join([*lines, *(f"  {failure}" for failure in self.failures)])
+
+
+def _latex_row(cells: Sequence[str]) -> str:
+    return " & ".join(cells) + r" \\"
+
+
+def _escaped(text: str) -> str:
+    return re.sub(r"([&%$#_{}])", r"\\\1", text)
+
+
+def _mean(values: Sequence[float] | None) -> str:
+    """Return a mean and its standard error, or a dash where nothing was finished."""
+    if not values:
+        return "--"
+    mean = f"{np.mean(values):.4g}"
+    if len(values) == 1:
+        return f"${mean}$"
+    return rf"${mean} \pm {np.std(values, ddof=1) / math.sqrt(len(values)):.2g}$"
 
 
 def play_many(
@@ -95,6 +165,7 @@ def play_many(
     *,
     workers: int | None = None,
     engine: Engine = "processes",
+    address: str | None = None,
     progress: bool | None = None,
     record: Record = "totals",
     checkpoints: int | ArrayLike = 200,
@@ -104,9 +175,10 @@ def play_many(
     A spec may also be a function that makes one for a game, for methods that must be told the
     delays: ``lambda game: rival.told(game.timeline)``. ``seeds`` are numbers, or how many to take
     from 0 on. Results do not depend on ``workers`` (default: one per core) or ``engine``: separate
-    processes, threads (games release the interpreter lock), or one after the other. A
-    cell that fails is reported in ``failures`` and the others go on. ``progress`` shows a bar;
-    unless told, it does so on a terminal when ``rich`` is installed.
+    processes, threads (games release the interpreter lock), one after the other, or "ray", a Ray
+    cluster at ``address``; without one Ray runs on this machine. A cell that fails is reported in
+    ``failures`` and the others go on. ``progress`` shows a bar; unless told, it does so on a
+    terminal when ``rich`` is installed.
 
     >>> import belated as bl
     >>> game = bl.Game(bl.losses.Linear(bl.losses.Random(2)), bl.delays.constant(100, 5))
@@ -127,6 +199,7 @@ def play_many(
         title="playing",
         engine=engine,
         workers=count,
+        address=address,
         progress=progress,
     )
     return _gathered(deck, cells, outcomes)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from time import perf_counter
-from typing import Literal, cast, get_args, overload
+from typing import Literal, get_args, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from belated.arrays import Ints
 from belated.bases import Base
-from belated.domains import ConvexSet, Domain
 from belated.errors import SpecError
 from belated.models.chooser.chooser import Chooser
 from belated.models.learner.learner import Learner
@@ -24,18 +23,15 @@ from belated.reductions import (
     takes_functions,
 )
 from belated.research.core import game as core_game
-from belated.research.delays import ByPlay, ByRule
-from belated.research.game.allowed import set_of
 from belated.research.game.decisions import DecisionRun, play_decisions
 from belated.research.game.game import Game
 from belated.research.game.run import LinearSums, Run
-from belated.research.game.solver import support
 from belated.research.worlds import World
 from belated.timeline import Timeline
 from belated.validation import checked_seed
 
 Record = Literal["totals", "detail", "plays"]
-Told = Literal["gradient", "values", "function", "coefficients"]
+Told = Literal["gradient", "values", "function"]
 
 _POINTS = 200  # checkpoints unless given
 
@@ -112,7 +108,7 @@ def play(
         _most_open(spec, game),
     )
     began = perf_counter()
-    timeline = _play_game(table, game, learner.spec, shape)
+    timeline = _play_game(table, game, shape)
     seconds = perf_counter() - began
     return Run(
         spec=learner.spec,
@@ -138,8 +134,7 @@ def _told(spec: LearnerSpec) -> Told:
     if takes_functions(spec):
         return "function"
     if isinstance(spec, Method):
-        kind = getattr(spec, "feedback", "")
-        return cast(Told, kind) if kind in ("gradient", "coefficients") else "values"
+        return "gradient" if getattr(spec, "feedback", "") == "gradient" else "values"
     return "gradient" if isinstance(inner_of(spec), FirstOrder) else "values"
 
 
@@ -161,40 +156,19 @@ def _check(spec: LearnerSpec, dim: int, told: Told, game: Game) -> None:
         raise SpecError(
             f"play: {spec.kind} plays {dim} coordinates, the losses have {game.losses.dim}"
         )
-    if told == "coefficients" and game.losses.form not in ("linear", "quadratic"):
-        raise SpecError(
-            f"play: {spec.kind} is told the coefficients of linear and quadratic losses, got "
-            f"{game.losses.kind}"
-        )
-    if game.losses.is_adaptive and told in ("function", "coefficients"):
+    if game.losses.is_adaptive and told == "function":
         raise SpecError(f"play: {spec.kind} is shown whole losses, which {game.losses!r} has not")
 
 
-def _play_game(
-    table: core_game.Game, game: Game, spec: LearnerSpec, shape: tuple[int, ...]
-) -> Timeline:
+def _play_game(table: core_game.Game, game: Game, shape: tuple[int, ...]) -> Timeline:
     """Play the whole game and return the timeline that came about."""
     delays = game.timeline
     if isinstance(delays, Timeline):
         answered = delays.rounds + int(np.count_nonzero(delays.observed))
         table.play_timeline(delays.events[:answered])  # answers that never came stand last
         return delays
-    if isinstance(delays, ByRule):
-        rule: core_game.Delays = core_game.ByRule(delays.rounds, delays.rule, shape)
-    else:
-        rule = _by_play(delays, set_of(spec))
+    rule = core_game.ByRule(delays.rounds, delays.rule, shape)
     return Timeline.from_delays(table.play_by_rule(rule))
-
-
-def _by_play(delays: ByPlay, domain: Domain | None) -> core_game.Delays:
-    """Return the rule of delays along a direction, whose values on the set it spreads."""
-    if domain is None or isinstance(domain, ConvexSet):
-        raise SpecError("play: delays.ByPlay needs a learner on Ball, Box, Simplex or L1Ball")
-    direction = np.array(delays.direction, dtype=np.float64)
-    least = support(domain, direction)[1]
-    most = -support(domain, -direction)[1]
-    width = most - least or 1.0
-    return core_game.ByPlay(delays.rounds, direction, delays.low, delays.high, least, width)
 
 
 def _marks(checkpoints: int | ArrayLike, rounds: int) -> Ints:

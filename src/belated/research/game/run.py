@@ -118,6 +118,31 @@ class Run:
         """Regret against a given action, after so many rounds."""
         return self.loss_curve - self._curve_of(self._point(comparator))[:-1]
 
+    def dynamic_regret(self, path: ArrayLike) -> float:
+        """Loss above that of a path: row t of ``path`` is the action of round t to compare with.
+
+        >>> import belated as bl
+        >>> losses = bl.losses.Quadratic([[0.5], [-0.5]] * 50)
+        >>> game = bl.Game(losses, bl.delays.constant(100, 2))
+        >>> run = bl.play(game.problem(bl.Ball(1)).learner("gradient"), game)
+        >>> run.dynamic_regret([[0.5], [-0.5]] * 50) == run.loss > run.regret
+        True
+        """
+        points = numbers(path, "Run: a path is numbers", SpecError)
+        if points.shape != (self.rounds, self.game.losses.dim):
+            raise SpecError(
+                f"Run: a path has shape {(self.rounds, self.game.losses.dim)}, got {points.shape}"
+            )
+        return self.loss - self.game.losses.along(points)
+
+    @property
+    def movement(self) -> float:
+        """Sum of |x_t - x_{t-1}|; for plays of several points, of the mean over these."""
+        if self.plays is None:
+            raise SpecError("Run: movement needs all plays: play with record='plays'")
+        steps = np.linalg.norm(np.diff(self.plays, axis=0), axis=-1)
+        return float(steps.sum() / (1 if steps.ndim == 1 else steps.shape[1]))
+
     @property
     def linear_regret(self) -> float:
         """Sum of <g_t, x_t - u> with u the best fixed action: at least the regret."""

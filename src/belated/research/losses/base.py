@@ -13,6 +13,7 @@ from belated.domains import Domain
 from belated.errors import SpecError
 from belated.research.core import losses as core_losses
 from belated.spec import Spec, whole
+from belated.validation import numbers
 
 
 class Constants(NamedTuple):
@@ -70,11 +71,36 @@ class Loss(Spec):
 
     def total(self, x: ArrayLike, rounds: int) -> tuple[float, Floats]:
         """Return the sums of f_t(x) and of its gradients over t < rounds, at one fixed x."""
-        raise NotImplementedError
+        self._refuse_adaptive("total")
+        point, rounds = self._point(x), self._known_rounds("rounds", rounds)
+        value, gradients = self.in_core().total(point, rounds)
+        return float(value), gradients
 
     def curve(self, x: ArrayLike, marks: ArrayLike) -> Floats:
         """Return the sum of f_t(x) over t < mark at one fixed x, for ascending marks."""
-        raise NotImplementedError
+        self._refuse_adaptive("curve")
+        point, places = self._point(x), self._marks(marks)
+        sums: Floats = self.in_core().curve(point, places)
+        return sums
+
+    def along(self, path: ArrayLike) -> float:
+        """Return the sum of f_t(u_t), u_t being row t of ``path``."""
+        self._refuse_adaptive("along")
+        points = np.ascontiguousarray(numbers(path, f"{self.kind}: a path is numbers", SpecError))
+        if points.ndim != 2 or points.shape[1] != self.dim or not np.isfinite(points).all():
+            raise SpecError(
+                f"{self.kind}: a path has a row of {self.dim} finite numbers per round, got shape "
+                f"{points.shape}"
+            )
+        self._known_rounds("a path of", len(points))
+        return float(self.in_core().along(points))
+
+    def _refuse_adaptive(self, what: str) -> None:
+        if self.is_adaptive:
+            raise SpecError(
+                f"{self.kind}: {what} does not exist for adaptive losses: they depend on the "
+                "plays, so ask the game"
+            )
 
     def in_core(self) -> core_losses.Loss:
         """Return new losses of the core, with work space of their own."""

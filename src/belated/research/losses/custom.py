@@ -6,14 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike
-
 from belated.arrays import Floats
 from belated.domains import Domain
 from belated.errors import SpecError
 from belated.research.core import losses as core_losses
-from belated.research.losses.base import Constants, Loss, finite_numbers
+from belated.research.losses.base import Constants, Loss
 from belated.spec import number, positive, whole
 from belated.validation import checked_point
 
@@ -76,19 +73,3 @@ class Custom(Loss, module="losses"):
     def rows(self, start: int, stop: int) -> tuple[Floats, Floats]:
         """Refuse: a user's functions have no vectors and targets."""
         raise SpecError(f"{self.kind}: has no rows: it is made of Python functions")
-
-    def total(self, x: ArrayLike, rounds: int) -> tuple[float, Floats]:
-        """Return the sums of f_t(x) and of its gradients over t < rounds, at one fixed x."""
-        point, gradients = self._point(x), np.zeros(self.dim)
-        for t in range(self._known_rounds("rounds", rounds)):
-            gradients += finite_numbers(
-                f"{self.kind}: gradient({t}, x) must return", self.gradient(t, point), self.dim
-            )
-        return float(self.curve(point, [rounds])[0]), gradients
-
-    def curve(self, x: ArrayLike, marks: ArrayLike) -> Floats:
-        """Return the sum of f_t(x) over t < mark at one fixed x, for ascending marks."""
-        point, places = self._point(x), self._marks(marks)
-        rounds = int(places[-1]) if places.size else 0
-        values = [self.checked_value(t, point) for t in range(rounds)]
-        return np.concatenate([[0.0], np.cumsum(values)])[places]

@@ -83,20 +83,6 @@ class _Family(Loss):
         vectors, targets = self.in_core().rows(start, max(start, stop))
         return vectors, targets
 
-    def total(self, x: ArrayLike, rounds: int) -> tuple[float, Floats]:
-        """Return the sums of f_t(x) and of its gradients over t < rounds, at one fixed x."""
-        self._refuse_adaptive("total")
-        point, rounds = self._point(x), self._known_rounds("rounds", rounds)
-        value, gradients = self.in_core().total(point, rounds)
-        return float(value), gradients
-
-    def curve(self, x: ArrayLike, marks: ArrayLike) -> Floats:
-        """Return the sum of f_t(x) over t < mark at one fixed x, for ascending marks."""
-        self._refuse_adaptive("curve")
-        point, places = self._point(x), self._marks(marks)
-        sums: Floats = self.in_core().curve(point, places)
-        return sums
-
     def constants(self, domain: Domain) -> Constants:
         """Return G, lambda and M for all rounds on a domain, measured in its chart.
 
@@ -117,13 +103,6 @@ class _Family(Loss):
     def _bounds(self, spread: Spread) -> tuple[Floats, Floats]:
         """Return the largest gradient norm and the largest |f_t| for every round of a spread."""
         raise NotImplementedError
-
-    def _refuse_adaptive(self, what: str) -> None:
-        if self.is_adaptive:
-            raise SpecError(
-                f"{self.kind}: {what} does not exist for adaptive losses: they depend on the "
-                "plays, so ask the game"
-            )
 
     def _take(self, sequence: Source | ArrayLike, targets: ArrayLike | None) -> None:
         """Turn arrays into a source, and check that the family can use it."""

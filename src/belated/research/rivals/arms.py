@@ -37,7 +37,7 @@ class Bandit(OnArms, abstract=True):
 class _Exp3(Bandit, abstract=True):
     """The versions of Exp3 that are told T and d_tot."""
 
-    reference = "Thune et al. 2019"
+    reference = "after Thune et al. 2019"
 
     rounds: int | None = None
     total_delay: int | None = None
@@ -104,31 +104,6 @@ class SkippingExp3(_Exp3):
 
     def _guaranteed(self, timeline: Timeline) -> Bound | None:
         return self._used_up_to(timeline, self.threshold)
-
-
-class AnytimeExp3(Bandit):
-    """Exp3 that counts open tickets while it runs: p_t prop. to exp(-eta_t Lhat).
-
-    With S_t the sum over rounds up to t of the tickets then open, eta_t = sqrt(ln k / (k t +
-    2 S_t)). Nothing to tune, nothing to be told. The guarantee is sqrt(2) times that of
-    ``DelayedExp3``; the proof there gives ln k / eta_T + sum of eta_t (k / 2 + sigma_t) for every
-    eta_t that never rises.
-    Differs from the paper: it needs T and d_tot, or each delay when its round is played, for a
-    doubling scheme. The rule here is ours, and replaces doubling.
-    """
-
-    title = "anytime Exp3"
-    reference = "after Thune et al. 2019"
-    guarantee = "2 sqrt((k T + 2 d_tot) ln k), in expectation"
-
-    def _player(self, setting: Setting) -> Any:
-        return core.AnytimeExp3(setting, math.log(self.arms))
-
-    def _guaranteed(self, timeline: Timeline) -> Bound | None:
-        logarithm, prompt = math.log(self.arms), self.arms * timeline.rounds
-        learning = 2.0 * math.sqrt(logarithm * prompt)
-        total = 2.0 * math.sqrt(logarithm * (prompt + 2 * timeline.total_delay))
-        return self._of_unit_losses(timeline, learning, total - learning, EXPECTED)
 
 
 # ---- Two regularisers ----------------------------------------------------------------------------
@@ -204,7 +179,7 @@ class MasoudianZimmertSeldin(Bandit):
     """
 
     title = "Masoudian-Zimmert-Seldin"
-    reference = "Masoudian, Zimmert and Seldin 2022"
+    reference = "after Masoudian, Zimmert and Seldin 2022"
     guarantee = (
         "2 (sqrt(k) - 1) a_T + sqrt(k) sum 1/a_t + b_T ln k + sum sigma_t/b_t, in expectation, a_t "
         "and b_t the weights of its regularisers; of order sqrt(k T) + sqrt(d_tot ln k) + "
@@ -293,28 +268,3 @@ class BankerTINF(Bandit):
         """(2 sqrt(k) - 2) B + sqrt(k) sum 1 / c_t."""
         root = math.sqrt(self.arms)
         return (2.0 * root - 2.0) * float(borrowed.max(initial=0.0)) + root * float(inverse.sum())
-
-
-class BankerSFTINF(BankerTINF):
-    """``BankerTINF`` for losses of at least 0 in an unknown range.
-
-    Lhat = 1 at first is the guess of a bound on the losses; when a loss l arrives,
-    Lhat = max{Lhat, 2 l}. With Lhat_t as it was at play t and S_t the sum of (sigma_s + 1) Lhat_s^2
-    for s up to t, 1 / c_t = (sigma_t + 1) sqrt(ln(3 + S_t / Lhat_t^2) / (3 + S_t)). A loss of round
-    s above Lhat_s changes Lhat only: it is not learned from, and leaves no saving.
-
-    By Theorem 6.1, expected regret is at most (2 sqrt(k) - 2) B + sqrt(k) sum Lhat_t^2 / c_t plus
-    the losses that were not learned from, which depend on the draws: so ``bound`` is None.
-    Differs from the paper: savings are taken in proportion, which it allows.
-    """
-
-    title = "Banker-SFTINF"
-    assumes = "values of at least 0"
-    guarantee = (
-        "of order M sqrt(k (T + d_tot)), up to logarithms, M the largest value, in expectation"
-    )
-
-    _core = (core.BankerSFTINF,)
-
-    def _guaranteed(self, timeline: Timeline) -> Bound | None:
-        return None

@@ -19,7 +19,7 @@ from belated.research.core.rival import Setting
 from belated.spec import number, positive, whole
 from belated.timeline import Timeline
 
-AnswerKind = Literal["gradient", "function", "coefficients", "value", "two values", "k + 1 values"]
+AnswerKind = Literal["gradient", "function", "value", "two values", "k + 1 values"]
 Mirror = Literal["euclidean", "entropy"]
 Hint = Literal["none", "recent"]
 GradientOrFunction = Literal["gradient", "function"]
@@ -163,10 +163,16 @@ class Rival(Method):
         It is for the steps that the method takes, also if it was told wrong facts. None if a fact
         is missing, if the method does not take these delays, and if no constants are known.
         """
-        return None if self._missing else self._guaranteed(timeline)
+        if self._missing or not self.takes(timeline):
+            return None
+        return self._guaranteed(timeline)
+
+    def takes(self, timeline: Timeline) -> bool:
+        """Tell whether it can play on these delays, told the facts that it has."""
+        return True
 
     def _guaranteed(self, timeline: Timeline) -> Bound | None:
-        """Return the bound of a method that misses no fact."""
+        """Return the bound of a method that misses no fact, on delays that it takes."""
         return None
 
     def _bound(

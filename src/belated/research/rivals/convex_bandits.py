@@ -95,12 +95,7 @@ class Flaxman(OneValue):
         return self._without_delay(timeline, total, IN_EXPECTATION)
 
 
-class _Bistritz(OneValue, abstract=True):
-    reference = "Bistritz, Zhou, Chen, Bambos and Blanchet 2022"
-    guarantee = "O(k T^(3/4) + sqrt(k) (T d_tot)^(1/3)), in expectation"
-
-
-class Bistritz(_Bistritz):
+class Bistritz(OneValue):
     """Gradient descent from late values: one step per round with arrivals.
 
     It plays (1 - delta / r) y_t + delta u_t, and
@@ -114,36 +109,28 @@ class Bistritz(_Bistritz):
     """
 
     title = "Bistritz et al."
+    reference = "after Bistritz, Zhou, Chen, Bambos and Blanchet 2022"
+    guarantee = "O(k T^(3/4) + sqrt(k) (T d_tot)^(1/3)), in expectation"
 
     rounds: int | None = None
     total_delay: int | None = None
 
-    def _player(self, setting: Setting) -> Any:
-        facts = (self._fact("rounds"), self._fact("total_delay"))
-        return core.Bistritz(setting, self.domain.diameter, *facts)
+    @property
+    def smoothing(self) -> float:
+        """delta."""
+        rounds, late = self._fact("rounds"), self._fact("total_delay")
+        by_delay = cube_root(self._ratio * late / rounds / rounds)
+        return self._inner * min(1.0, max(math.sqrt(self._ratio / math.sqrt(rounds)), by_delay))
 
+    @property
+    def step(self) -> float:
+        """eta."""
+        size = self.domain.dim * self.magnitude / self.smoothing
+        noise = self._fact("rounds") * size * size
+        drift = 2.0 * self.lipschitz * size * self._fact("total_delay")
+        return self.domain.diameter / math.sqrt(noise + drift)
 
-class BistritzDoubling(_Bistritz):
-    """``Bistritz`` without knowing T and d_tot: it guesses powers of two and restarts.
-
-    An epoch is tuned for T = 2^h and d_tot = 2^v, starting with h = v = 0. It ends when a round
-    would be its (2^h + 1)-st, or when the tickets of the epoch that were open at its predictions
-    sum to more than 2^v. Then that exponent grows until the count fits, y restarts at the centre,
-    and answers to tickets of earlier epochs are dropped.
-    Differs from the paper: the tuning of an epoch is that of ``Bistritz``.
-
-    >>> from belated import Ball, Learner
-    >>> learner = Learner(BistritzDoubling(Ball(2), magnitude=1.0, lipschitz=1.0))
-    >>> _ = learner.predict(), learner.predict()
-    >>> learner.observe(0, 0.5), learner.observe(1, 0.5)
-    (False, True)
-    """
-
-    title = "Bistritz et al., doubling"
-    order = "any order; a lost answer is forgotten, and one from before a restart is dropped"
-
-    def _player(self, setting: Setting) -> Any:
-        return core.BistritzDoubling(setting, self.domain.diameter)
+    _core = (core.Bistritz, "smoothing", "step")
 
 
 class GOLD(OneValue):
@@ -162,7 +149,7 @@ class GOLD(OneValue):
     less. After a burst the pool shrinks by at most one value per round, so values in it become old.
     """
 
-    reference = "Heliou, Mertikopoulos and Zhou 2020"
+    reference = "after Heliou, Mertikopoulos and Zhou 2020"
     memory = "three numbers per open ticket and per value in the pool"
     guarantee = "O(T^(3/4) + T^(2/3 + a/3)), up to logarithms, in expectation"
     must_be_told = "a, where delays are of order t^a (0 unless told)"
@@ -186,7 +173,7 @@ class GOLD(OneValue):
 
 
 class _Blocks(OneValue, abstract=True):
-    reference = "Wan, Yao, Song and Zhang 2024"
+    reference = "after Wan, Yao, Song and Zhang 2024"
 
     @property
     def smoothing(self) -> float:
@@ -308,34 +295,6 @@ class AgarwalDekelXiao(Exploring):
             learning = diameter**2 / self.step + self.step * noise * rounds
         blur = self.lipschitz * self.smoothing * rounds * (3.0 + diameter / self._inner)
         return self._without_delay(timeline, learning + blur, IN_EXPECTATION)
-
-
-class Shamir(Exploring):
-    """``AgarwalDekelXiao`` with eta = R / (G sqrt(k T)) and delta = r min{1, sqrt(k / T)}.
-
-    It plays y + delta u and y - delta u. The method knows nothing of delays. The guarantee is for
-    rounds that cost f(y).
-
-    Differs from the paper: its condition is delta <= R sqrt(k / T); here delta is such that the
-    played points stay in the set, which y is shrunk for.
-    """
-
-    reference = "Shamir 2017"
-    answers = "two values"
-    guarantee = "O(G R sqrt(k T)) without delay, in expectation"
-
-    domain: Domain
-    lipschitz: float
-    rounds: int | None = None
-
-    @property
-    def smoothing(self) -> float:
-        """delta = r min{1, sqrt(k / T)}."""
-        return self._inner * min(1.0, math.sqrt(self.domain.dim / self._fact("rounds")))
-
-    def _player(self, setting: Setting) -> Any:
-        step = self._outer / (self.lipschitz * math.sqrt(self.domain.dim * self._fact("rounds")))
-        return core.AgarwalDekelXiao(setting, self.smoothing, step, 0.0)
 
 
 class _DOGDSC(Exploring, abstract=True):

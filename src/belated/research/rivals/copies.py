@@ -143,6 +143,9 @@ class WeinbergerOrdentlich(Copying):
         copies = self._fact("delay") + 1
         return core.WeinbergerOrdentlich(partial(compose, self.base), seed, strict, copies)
 
+    def takes(self, timeline: Timeline) -> bool:
+        """Tell whether no answer is later than told."""
+        return timeline.max_delay <= self._fact("delay")
+
     def _guaranteed(self, timeline: Timeline) -> Bound | None:
-        delay = self._fact("delay")
-        return None if timeline.max_delay > delay else self._shared_bound(timeline, delay + 1)
+        return self._shared_bound(timeline, self._fact("delay") + 1)

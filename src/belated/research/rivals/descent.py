@@ -9,7 +9,6 @@ late gradient as that of the current point.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -17,15 +16,12 @@ import numpy as np
 from belated.bounds import Bound
 from belated.core import sets
 from belated.domains import Domain, Simplex
-from belated.errors import SpecError
 from belated.research.core import rival_descent as core
 from belated.research.core.rival import Setting
 from belated.research.rivals.base import (
     UNCHECKED,
     GradientOrFunction,
-    Hint,
     Mirror,
-    Regularised,
     Rival,
     Tuned,
     log,
@@ -97,16 +93,6 @@ class AdaGrad(Rival):
 # ---- A step for each gradient --------------------------------------------------------------------
 
 
-class DelayedOGD(Tuned):
-    """Delayed online gradient descent: x = Pi_K(x - eta g_n), eta = D / (G sqrt(T + 2 d_tot)).
-
-    In the paper it is the learner inside a method for moving targets, with other steps.
-    """
-
-    title = "Delayed OGD"
-    reference = "Wan, Yao, Song and Zhang 2024"
-
-
 class SOLID(Tuned):
     """One mirror descent in arrival order: x = Pi_K(x - eta c_n), eta = D / (G sqrt(T + 2 d_tot)).
 
@@ -119,7 +105,7 @@ class SOLID(Tuned):
     and ``rates.GradientAdaptive`` replaces it.
     """
 
-    reference = "Joulani, Gyorgy and Szepesvari 2016"
+    reference = "after Joulani, Gyorgy and Szepesvari 2016"
 
     feedback: GradientOrFunction = "gradient"
 
@@ -161,41 +147,13 @@ class DelayAdaptiveSGD(Rival):
     _core = (core.DelayAdaptiveSGD, "step", "workers")
 
 
-class KoloskovaStichJaggi(Rival):
-    """Asynchronous SGD: x = Pi_K(x - eta_n g_n), eta_n = eta unless g_n is too stale.
-
-    tau_n = d*_n counts the steps since the round of g_n was played. eta is ``step``, at most
-    1 / (4 L), L = ``smoothness``. If tau_n exceeds the number of ``workers``, the most gradients
-    computed at once, eta_n = min{eta, 1 / (4 L tau_n)}. It converges (Theorem 8) at a rate that
-    depends on the number of workers and not on the largest delay; there is no bound on regret. For
-    tau_n above the number of workers the paper allows any shorter step; this is the longest.
-    """
-
-    title = "Koloskova-Stich-Jaggi"
-    reference = "Koloskova, Stich and Jaggi 2022"
-    guarantee = "convergence, for smooth stochastic losses"
-
-    domain: Domain
-    step: float
-    smoothness: float
-    workers: int
-
-    def _check(self) -> None:
-        if 4.0 * self.smoothness * self.step > 1.0 + 1e-9:
-            raise SpecError(
-                f"{self.kind}: step must be at most 1 / (4 smoothness) = "
-                f"{1.0 / (4.0 * self.smoothness):.6g}, got {self.step!r}"
-            )
-
-    _core = (core.KoloskovaStichJaggi, "step", "smoothness", "workers")
-
-
 class Ringmaster(Rival):
-    """Asynchronous SGD that drops stale gradients: x = Pi_K(x - gamma g_s) if delta_s <= R.
+    """Asynchronous SGD that drops stale gradients: x = Pi_K(x - gamma g_s) if delta_s < R.
 
     delta_s counts the steps since the play of round s; a gradient that is dropped is no step. gamma
-    is ``step``, R is ``stalest``. With R beyond all delays this is plain asynchronous SGD. With the
-    numbers of ``tuned`` its time is optimal for any speeds of workers; regret has no bound.
+    is ``step``, R is ``threshold``; R = 1 takes fresh gradients only. With R beyond all delays this
+    is plain asynchronous SGD. With the numbers of ``tuned`` its time is optimal for any speeds of
+    workers; regret has no bound.
     """
 
     reference = "Maranjyan, Tyurin and Richtarik 2025"
@@ -204,7 +162,7 @@ class Ringmaster(Rival):
 
     domain: Domain
     step: float
-    stalest: int
+    threshold: int
 
     @classmethod
     def tuned(cls, domain: Domain, *, smoothness: float, noise: float, accuracy: float) -> Self:
@@ -215,15 +173,15 @@ class Ringmaster(Rival):
 
         >>> from belated import Ball
         >>> Ringmaster.tuned(Ball(2), smoothness=1.0, noise=1.0, accuracy=0.25)
-        rivals.Ringmaster(domain=Ball(dim=2), step=0.0625, stalest=4)
+        rivals.Ringmaster(domain=Ball(dim=2), step=0.0625, threshold=4)
         """
         given = {"smoothness": smoothness, "noise": noise, "accuracy": accuracy}
         steep, spread, eps = (positive(cls.kind, name, value) for name, value in given.items())
-        stalest = max(1, math.ceil(spread / eps))
-        step = min(1.0 / (2.0 * stalest * steep), eps / (4.0 * steep * spread))
-        return cls(domain, step, stalest)
+        threshold = max(1, math.ceil(spread / eps))
+        step = min(1.0 / (2.0 * threshold * steep), eps / (4.0 * steep * spread))
+        return cls(domain, step, threshold)
 
-    _core = (core.Ringmaster, "step", "stalest")
+    _core = (core.Ringmaster, "step", "threshold")
 
 
 class LangfordSmolaZinkevich(Rival):
@@ -263,12 +221,14 @@ class LangfordSmolaZinkevich(Rival):
         numbers = (self.sigma, self.curvature, self._fact("delay"))
         return core.LangfordSmolaZinkevich(setting, *numbers)
 
+    def takes(self, timeline: Timeline) -> bool:
+        """Tell whether answers are in order, and none later than told."""
+        in_order = bool((np.diff(timeline.order) > 0).all())
+        return in_order and timeline.max_delay <= self._fact("delay")
+
     def _guaranteed(self, timeline: Timeline) -> Bound | None:
-        rounds = timeline.rounds
-        if timeline.max_delay > self._fact("delay") or (np.diff(timeline.order) < 0).any():
-            return None
-        total = self._regret(rounds, timeline.max_delay)
-        return self._split(timeline, total, self._regret(rounds, 0), UNCHECKED)
+        total = self._regret(timeline.rounds, timeline.max_delay)
+        return self._split(timeline, total, self._regret(timeline.rounds, 0), UNCHECKED)
 
     def _regret(self, rounds: int, delay: int) -> float:
         square = self.lipschitz**2
@@ -279,33 +239,6 @@ class LangfordSmolaZinkevich(Rival):
         root, sigma = math.sqrt(rounds), self.sigma
         drift = square * sigma * (delay**2 / 2.0 + 2.0 * delay * root)
         return sigma * square * root + f**2 * root / sigma + drift
-
-
-class DOOMD(Regularised):
-    """Delayed optimistic mirror descent: x <- argmin_K <g_s + h_new - h_old, x> + lambda B(x, x').
-
-    x' is the point before. There is one such step for every gradient that arrives, and one with the
-    hints alone in a round before which nothing arrived. lambda is ``strength``, and
-    B(x, x') = |x - x'|^2 / 2, so that x <- Pi_K(x' - (g_s + h_new - h_old) / lambda); with
-    ``mirror="entropy"`` on a ``Simplex`` it is the divergence. ``hint="recent"`` guesses all
-    missing gradients and the next one by the last one received, h = (open + 1) g_last; ``"none"``
-    is h = 0. If ``lipschitz`` G is given, the bound uses it, and larger gradients are counted.
-    Differs from the paper: any delays, not one fixed delay, under which the two agree.
-    """
-
-    guarantee = "strength max B + G^2 (T/2 + d_tot) / strength, without hints"
-
-    domain: Domain
-    strength: float
-    mirror: Mirror = "euclidean"
-    hint: Hint = "none"
-    lipschitz: float = 0.0
-
-    def _player(self, setting: Setting) -> Any:
-        return core.DOOMD(setting, 1.0 / self.strength, self.hint == "recent")
-
-    def _guaranteed(self, timeline: Timeline) -> Bound | None:
-        return self._regularised(timeline, 0.5, 1.0) if self.hint == "none" else None
 
 
 class AdaptiveRevision(Rival):
@@ -405,35 +338,6 @@ class QuanrudKhashabi(Tuned):
     _core = (core.RoundDescent, "step")
 
 
-class QuanrudKhashabiDoubling(Rival):
-    """``QuanrudKhashabi`` without facts: T + 2 d_tot is guessed and doubled.
-
-    Epoch m has the budget 2^m and steps with eta = D / (G 2^(m/2)). Each prediction spends 1 + 2 x
-    (open tickets of the epoch). When the budget is exceeded, m grows until the sum fits, the play
-    returns to the centre, and answers to rounds of earlier epochs are dropped.
-    Differs from the paper: their doubling is on T + D with delays that start at 1; here open
-    tickets are counted, which sum to d_tot.
-    """
-
-    title = "Quanrud-Khashabi, doubling"
-    reference = "Quanrud and Khashabi 2015"
-    guarantee = "8 G D sqrt(T + 2 d_tot)"
-    order = (
-        "any order; a lost answer counts as zero; answers to rounds before a restart are dropped"
-    )
-
-    domain: Domain
-    lipschitz: float
-
-    def _player(self, setting: Setting) -> Any:
-        return core.QuanrudKhashabiDoubling(setting, self.domain.diameter / self.lipschitz)
-
-    def _guaranteed(self, timeline: Timeline) -> Bound | None:
-        scale = 8.0 * self.lipschitz * self.domain.diameter
-        total = scale * math.sqrt(timeline.rounds + 2 * timeline.total_delay)
-        return self._split(timeline, total, scale * math.sqrt(timeline.rounds), UNCHECKED)
-
-
 class DOGDSC(Rival):
     """Delayed gradient descent for strongly convex losses: one step per round with arrivals.
 
@@ -451,11 +355,27 @@ class DOGDSC(Rival):
         return core.RoundDescent(setting, 0.0, self.curvature)
 
 
-class _MirrorDescent(Tuned, abstract=True):
-    """Delayed mirror descent, one step per round with arrivals; see ``DMD``."""
+class DMD(Tuned):
+    """Delayed mirror descent on gradient functions, one step per round with arrivals.
+
+    x_{t+1} = argmin_{x in K} sum_{s in F_t} <grad f_s(x_t), x> + B_psi(x, x_t) / eta_t
+
+    An answer is grad f_s as a function; it is evaluated at the current point x_t, not at the point
+    played. ``mirror`` is "euclidean" or, on a Simplex, "entropy" (G then bounds the largest entry
+    of a gradient). D_psi^2 / 2 bounds the divergence B_psi, N_t counts the arrivals, and
+
+    * ``curvature`` = 0: eta = D_psi / (G sqrt(T + 2 d_tot));
+    * ``curvature`` = lambda > 0, relative to psi: eta_t = 1 / (lambda N_t). No facts are needed
+      then, except for T with the entropy, and others are refused.
+
+    Differs from the paper: steps are exact, and the entropy with curvature runs on
+    {x_i >= 1 / (k T)}, where its divergence is bounded.
+    """
 
     reference = "Wu, Huang and Liu 2024"
+    answers = "function"
     must_be_told = "T, d_tot; with curvature nothing (with the entropy T)"
+    guarantee = "G D sqrt(T + 2 d_tot); with curvature of order d_max ln T"
 
     curvature: float = 0.0
     mirror: Mirror = "euclidean"
@@ -473,72 +393,15 @@ class _MirrorDescent(Tuned, abstract=True):
             return math.sqrt(2.0 * self.domain.divergence)
         return self.domain.diameter
 
-    def _floor(self, rounds: int) -> float:
-        """Return the least probability, for the entropy with curvature."""
-        raise NotImplementedError
-
     def _player(self, setting: Setting) -> Any:
         if self.curvature == 0.0:
             return core.RoundDescent(setting, self.step)
         if self.mirror == "entropy":
-            floor = max(self.domain.size, self._floor(self._fact("rounds")))
+            # For T = 1 the cut would leave a single point, and no room for rounding.
+            share = min(1.0 / self._fact("rounds"), 1.0 - 1e-12)
+            floor = max(self.domain.size, share / self.domain.dim)
             setting = setting._replace(domain=sets.Simplex(self.domain.dim, floor))
         return core.RoundDescent(setting, 0.0, self.curvature)
 
-
-class DMD(_MirrorDescent):
-    """Delayed mirror descent on gradient functions, one step per round with arrivals.
-
-    x_{t+1} = argmin_{x in K} sum_{s in F_t} <grad f_s(x_t), x> + B_psi(x, x_t) / eta_t
-
-    An answer is grad f_s as a function; it is evaluated at the current point x_t, not at the point
-    played. ``mirror`` is "euclidean" or, on a Simplex, "entropy" (G then bounds the largest entry
-    of a gradient). D_psi^2 / 2 bounds the divergence B_psi, N_t counts the arrivals, and
-
-    * ``curvature`` = 0: eta = D_psi / (G sqrt(T + 2 d_tot));
-    * ``curvature`` = lambda > 0, relative to psi: eta_t = 1 / (lambda N_t). No facts are needed
-      then, except for T with the entropy, and others are refused.
-
-    Differs from the paper: steps are exact, and the entropy with curvature runs on
-    {x_i >= 1 / (k T)}, where its divergence is bounded.
-    """
-
-    answers = "function"
-    guarantee = "G D sqrt(T + 2 d_tot); with curvature of order d_max ln T"
-
-    def _floor(self, rounds: int) -> float:
-        # For T = 1 the cut would leave a single point, and no room for rounding.
-        return min(1.0 / rounds, 1.0 - 1e-12) / self.domain.dim
-
     def _guaranteed(self, timeline: Timeline) -> Bound | None:
         return None if self.curvature > 0.0 else super()._guaranteed(timeline)
-
-
-class SDMD(_MirrorDescent):
-    """Simplified delayed mirror descent: ``DMD`` with the gradients at the points played.
-
-    x_{t+1} = argmin_{x in K} sum_{s in F_t} <g_s, x> + B_psi(x, x_t) / eta_t
-
-    ``mirror``, ``curvature``, eta_t and the facts are as in ``DMD``. With curvature and the entropy
-    regret is O(d_max ln T).
-    Differs from the paper: every step is solved exactly, and as in ``DMD``.
-    """
-
-    guarantee = "G D sqrt(T + 2 d_tot); with curvature (3 G^2/lambda) (sigma_max + 1) ln(e T)"
-
-    def _floor(self, rounds: int) -> float:
-        return 1.0 / (self.domain.dim * max(rounds, 2))
-
-    def _guaranteed(self, timeline: Timeline) -> Bound | None:
-        rounds = timeline.rounds
-        if self.curvature > 0.0:
-            if self.mirror == "entropy":
-                return None
-            scale = 3.0 * self.lipschitz**2 / self.curvature * (1.0 + log(max(1, rounds)))
-            return self._split(timeline, scale * (timeline.max_backlog + 1), scale)
-        bound = super()._guaranteed(timeline)
-        if bound is None or self.mirror == "euclidean" or not rounds:
-            return bound
-        # With the entropy, the distance of two plays is measured in the 1-norm.
-        width = 2.0 * (1.0 - self.domain.dim * self.domain.size)
-        return replace(bound, trivial=self.lipschitz * width * rounds)

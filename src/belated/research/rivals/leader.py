@@ -12,14 +12,12 @@ import numpy as np
 
 from belated.arrays import Ints
 from belated.bounds import Bound
-from belated.compose import chart_of
-from belated.core.sets import Chart
 from belated.domains import Domain, Simplex
 from belated.errors import SpecError
 from belated.research.core import rival_descent as core
 from belated.research.core.rival import Setting
 from belated.research.core.rival_matrices import DelayedONS as DelayedONSPlayer
-from belated.research.rivals.base import Hint, Mirror, Regularised, Rival, Tuned
+from belated.research.rivals.base import Hint, Mirror, Regularised, Rival
 from belated.timeline import Timeline
 
 
@@ -34,7 +32,7 @@ class DelayedDualAveraging(Rival):
     """
 
     title = "Delayed dual averaging"
-    reference = "Hsieh, Iutzeler, Malick and Mertikopoulos 2022"
+    reference = "after Hsieh, Iutzeler, Malick and Mertikopoulos 2022"
     guarantee = "2 G R sqrt(T / 2 + d_tot)"
 
     domain: Domain
@@ -47,38 +45,6 @@ class DelayedDualAveraging(Rival):
         scale = 2.0 * self.lipschitz * self._outer
         total = scale * math.sqrt(timeline.rounds / 2.0 + timeline.total_delay)
         return self._split(timeline, total, scale * math.sqrt(timeline.rounds / 2.0))
-
-
-class FTDRL(Tuned):
-    """Follow the delayed regularised leader: x_{t+1} = argmin_K sum_{received s} f_s + psi.
-
-    Here f_s(x) = <b_s, x> + (c_s / 2) |x|^2 with c_s >= 0, and an answer is (b_s, c_s), k + 1
-    numbers; psi(x) = |x - x_1|^2 / (2 eta), eta = R / (G sqrt(T + 2 d_tot)). So
-
-    x_{t+1} = Pi_K((x_1 / eta - B) / (1 / eta + C)), B and C the sums of b_s and c_s.
-
-    Runs on sets whose chart changes nothing: a centred Ball, a Simplex, an L1Ball.
-
-    The leader that knows all losses is at most eta G sigma_t away.
-    Differs from the paper: the minimum is exact, so there is no solution error to sum up.
-    """
-
-    reference = "Wu, Huang and Liu 2024"
-    answers = "coefficients"
-    guarantee = "G R sqrt(T + 2 d_tot)"
-    order = "any order; a lost answer counts as the zero loss"
-
-    def _check(self) -> None:
-        if type(chart_of(self.domain)) is not Chart:  # coefficients would need a translation
-            raise SpecError(
-                f"{self.kind}: runs on a centred Ball, a Simplex or an L1Ball, got {self.domain!r}"
-            )
-
-    @property
-    def _width(self) -> float:
-        return self._outer
-
-    _core = (core.FTDRL, "step")
 
 
 class ODFTRL(Regularised):
@@ -191,7 +157,7 @@ class DelayedFrankWolfe(Rival):
     """
 
     title = "Delayed Frank-Wolfe"
-    reference = "Wan, Tu and Zhang 2022"
+    reference = "after Wan, Tu and Zhang 2022"
     guarantee = "R^2/eta + eta G^2 (T + d_tot)/2 + G D T min{1, sqrt(3) (eta G/D)^(1/3)}"
 
     domain: Domain
@@ -230,7 +196,7 @@ class DelayedFrankWolfeStronglyConvex(Rival):
     """
 
     title = "Delayed Frank-Wolfe, strongly convex"
-    reference = "Wan, Tu and Zhang 2022"
+    reference = "after Wan, Tu and Zhang 2022"
     guarantee = "of order ((G + lambda D)^2/lambda) (T^(2/3) + d_max ln T)"
     order = "any order; a lost answer counts as a zero gradient at the point of that moment"
 
@@ -285,7 +251,7 @@ class DelayedONS(Rival):
     """
 
     title = "Delayed ONS"
-    reference = "Qiu, Esposito and Zhang 2025"
+    reference = "after Qiu, Esposito and Zhang 2025"
     memory = "2 k^2 numbers, and the played point per open ticket"
     guarantee = (
         "1/beta + (1 + 2.125 d_max) L_T, or 1/beta + L_T + 4.375 G D sqrt(d_tot), with "

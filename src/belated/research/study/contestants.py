@@ -24,6 +24,7 @@ from belated.research import rivals
 from belated.research.game import Game
 from belated.research.losses import Squared
 from belated.research.rivals import Rival
+from belated.research.rivals.choice import assuming
 from belated.research.study.games import Answer, paper_learner
 from belated.timeline import Timeline
 
@@ -88,22 +89,12 @@ def _default(curved: bool) -> Contestant:
 def _rival(kind: type[Rival], *, curved: bool = False, in_order: bool = False) -> Contestant:
     """A rival that needs the constants of the losses, and is told the facts that it needs."""
     example = Problem(Ball(1), lipschitz=1.0, magnitude=1.0, curvature=float(curved))
-    told = _told(_assuming(kind, example).needs)
+    told = _told(assuming(kind, example).needs)
     return Contestant(
         kind.title,
-        lambda problem, game: _assuming(kind, problem).told(_late(game)),
+        lambda problem, game: assuming(kind, problem).told(_late(game)),
         *(told, curved, in_order),
     )
-
-
-def _assuming(kind: type[Rival], problem: Problem) -> Rival:
-    """Return a rival with those of the constants that it has a field for."""
-    names = {field.name for field in dataclasses.fields(cast(Any, kind))}
-    known = {"lipschitz": problem.lipschitz, "magnitude": problem.magnitude}
-    if problem.curvature:
-        known["curvature"] = problem.curvature
-    given = {name: value for name, value in known.items() if name in names}
-    return cast(Rival, cast(Any, kind)(problem.domain, **given))
 
 
 def _late(game: Game) -> Timeline:
@@ -123,7 +114,7 @@ def _gold() -> tuple[Contestant, Contestant]:
     balanced = dataclasses.replace(_rival(rivals.GOLD), told="a = 0")
 
     def with_inner_radius(problem: Problem, game: Game) -> LearnerSpec:
-        spec = cast(rivals.GOLD, _assuming(rivals.GOLD, problem))
+        spec = cast(rivals.GOLD, assuming(rivals.GOLD, problem))
         return dataclasses.replace(spec, smoothing=cast(float, problem.domain.inner_radius))
 
     return balanced, Contestant(GOLD_R, with_inner_radius, balanced.told)
@@ -149,7 +140,7 @@ def _strength(problem: Problem, late: Timeline, largest: float) -> float:
 
 
 def _regularised(problem: Problem, late: Timeline) -> dict[str, Any]:
-    """The strength that the bounds of DOOMD and ODFTRL ask for."""
+    """The strength that the bound of ODFTRL asks for."""
     largest = (problem.domain.diameter / 2.0) ** 2 / 2.0
     return {"strength": _strength(problem, late, largest), "lipschitz": problem.lipschitz}
 
@@ -191,15 +182,14 @@ def _ada_delay(problem: Problem, late: Timeline) -> dict[str, Any]:
 def _of_workers(kind: Any) -> Contestant:
     """A method for sigma_max + 1 workers, with the step that suits them in T rounds.
 
-    All get the same one; smoothness is the largest that allows it, and gradients are no staler than
-    there are workers.
+    Both get the same one, and gradients are no staler than there are workers.
     """
     names = {field.name for field in dataclasses.fields(kind)}
 
     def numbers(problem: Problem, late: Timeline) -> dict[str, Any]:
         count = late.max_backlog + 1
         step = problem.domain.diameter / (problem.lipschitz * math.sqrt(count * late.rounds))
-        known = {"step": step, "smoothness": 0.25 / step, "workers": count, "stalest": count}
+        known = {"step": step, "workers": count, "threshold": count + 1}
         return {name: known[name] for name in names & known.keys()}
 
     return _numbered(kind, numbers, "T, sigma_max")
@@ -252,23 +242,16 @@ CONVEX: Final[Field] = _field(
     _copies(rivals.BOLD),
     _numbered(rivals.AdaptiveRevision, lambda problem, late: {}),
     _rival(rivals.QuanrudKhashabi),
-    _rival(rivals.QuanrudKhashabiDoubling),
     _rival(rivals.SOLID),
     _numbered(rivals.AdaDelay, _ada_delay),
-    _rival(rivals.FTDRL),
     _rival(rivals.DMD),
-    _rival(rivals.SDMD),
     _numbered(rivals.ODFTRL, _regularised, "T, d_tot"),
-    _numbered(rivals.DOOMD, _regularised, "T, d_tot"),
     _of_workers(rivals.DelayAdaptiveSGD),
-    _of_workers(rivals.KoloskovaStichJaggi),
     _of_workers(rivals.Ringmaster),
     _rival(rivals.DelayedFrankWolfe),
-    _numbered(rivals.LearnedHints, _regularised, "T, d_tot"),
     _numbered(rivals.WOFTRL, _woftrl, "T, d_tot, d_max"),
     Contestant(rivals.DelayedONS.title, _newton, curved=True),
     _rival(rivals.DelayedDualAveraging),
-    _rival(rivals.DelayedOGD),
     _rival(rivals.MildOGD),
 )
 """Gradients of convex losses, on a ball."""
@@ -284,7 +267,6 @@ STRONGLY_CONVEX: Final[Field] = _field(
     _rival(rivals.LangfordSmolaZinkevich, curved=True, in_order=True),
     _copies(rivals.BOLD, curved=True),
     _rival(rivals.DMD, curved=True),
-    _rival(rivals.SDMD, curved=True),
     _rival(rivals.DOGDSC, curved=True),
     _rival(rivals.QiuEspositoZhang, curved=True),
     _rival(rivals.DelayedFrankWolfeStronglyConvex, curved=True),
@@ -297,24 +279,18 @@ EXPERTS: Final[Field] = _field(
     _ours(TIGHT, rate=rates.Tight),
     _ours(GRADIENT, rate=rates.GradientAdaptive),
     _bandit(rivals.DORM),
-    _bandit(rivals.DORMPlus),
     _bandit(rivals.AdaHedgeD),
-    _bandit(rivals.DUB),
     _numbered(rivals.ODFTRL, _entropic, "T, d_tot"),
-    _numbered(rivals.DOOMD, _entropic, "T, d_tot"),
-    _numbered(rivals.LearnedHints, _entropic, "T, d_tot"),
 )
 """Vectors of linear losses, on the simplex."""
 
 ARMS: Final[Field] = _field(
     _bandit(rivals.DelayedExp3),
     _bandit(rivals.SkippingExp3),
-    _bandit(rivals.AnytimeExp3),
     _bandit(rivals.ZimmertSeldin),
     _bandit(rivals.ZimmertSeldin, "Zimmert-Seldin, skipping", skipping=True),
     _bandit(rivals.MasoudianZimmertSeldin),
     _bandit(rivals.BankerTINF),
-    _bandit(rivals.BankerSFTINF),
 )
 """Losses of the arm drawn."""
 
@@ -323,7 +299,6 @@ VALUES: Final[Field] = _field(
     _rival(rivals.Flaxman),
     *_gold(),
     _rival(rivals.Bistritz),
-    _rival(rivals.BistritzDoubling),
     _rival(rivals.DFTBL),
 )
 """Single values of convex losses."""
@@ -332,7 +307,6 @@ STRONGLY_CONVEX_VALUES: Final[Field] = _field(
     _ours(OURS, "value", curved=True),
     *_gold(),
     _rival(rivals.Bistritz, curved=True),
-    _rival(rivals.BistritzDoubling, curved=True),
     _rival(rivals.DFTBLStronglyConvex, curved=True),
 )
 """Single values of strongly convex losses; some have no version of their own for these."""
@@ -342,7 +316,6 @@ ANSWERS: Final[Field] = _field(
     _ours("two-point", "two-values"),
     _ours("gradient"),
     _rival(rivals.AgarwalDekelXiao),
-    _rival(rivals.Shamir),
 )
 """The same convex losses, seen through one value, two values or a gradient."""
 

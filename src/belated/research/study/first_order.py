@@ -44,7 +44,6 @@ _PATTERNS = (
 )
 _KEEP_ORDER = ("none", "constant", "constant, long")
 _CANNOT = {
-    "FTDRL": ("adversary", "absolute", "squared", "logistic", "hinge"),  # is told coefficients
     "DMD": ("adversary",),  # is shown whole losses
     "Delayed ONS": (  # is for exp-concave ones
         *("linear", "linear, noisy", "linear, drifting", "linear, switching", "linear, blocks"),
