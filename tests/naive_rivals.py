@@ -779,6 +779,20 @@ class NaiveAgarwalDekelXiao(_TwoPoint):
         return 1.0 / math.sqrt(self.rounds)
 
 
+class NaiveShamir(_TwoPoint):
+    """Section 14 (Shamir 2017), Euclidean: eta = R / (G sqrt(k T)).
+
+    Choice: delta = r min(1, sqrt(k / T)), which meets the condition delta <= R sqrt(k / T).
+    """
+
+    def start(self) -> None:
+        self.delta = self.domain.inner_radius * min(1.0, math.sqrt(self.domain.dim / self.rounds))
+
+    def rate(self) -> float:
+        spread = math.sqrt(self.domain.dim * self.rounds)
+        return outer_radius(self.domain) / (self.lipschitz * spread)
+
+
 # --- 16: asynchronous stochastic gradients, and dynamic regret -----------------------------------
 
 

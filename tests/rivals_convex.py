@@ -274,6 +274,8 @@ FROM_VALUES = [
     _case(rivals.AgarwalDekelXiao, "ball", **G, **T),
     _case(rivals.AgarwalDekelXiao, "ball", ", curved", **G, **T, **LAMBDA),
     _case(rivals.AgarwalDekelXiao, "box", **G, **T),
+    _case(rivals.Shamir, "shifted ball", **G, **T),
+    _case(rivals.Shamir, "l1", **G, **T),
 ]
 
 # Exploration as far as the border of the set, so that nothing of it is left to move in.
@@ -286,6 +288,7 @@ FAR = [
     _case(rivals.DOGDSCTwoPoint, "ball", ", far", **LAMBDA, **G, rounds=1),
     _case(rivals.DOGDSCManyPoint, "l1", ", far", **LAMBDA, **G, rounds=1),
     _case(rivals.AgarwalDekelXiao, "line", ", far", **G, rounds=1),
+    _case(rivals.Shamir, "shifted ball", ", far", **G, rounds=3),
 ]
 
 # --- Copies --------------------------------------------------------------------------------------

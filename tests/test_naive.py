@@ -219,6 +219,13 @@ def test_two_points_on_a_line_are_the_derivative() -> None:
             math.log(math.e * 60) / 60,
             lambda K: nr.NaiveDelayAdaptiveSGD(domain=K, step=1 / math.sqrt(60), workers=99),
         ),
+        (
+            nr.NaiveShamir(domain=INTERVAL, lipschitz=2.0, rounds=60),
+            1.5 / math.sqrt(60),
+            lambda K: nr.NaiveDelayAdaptiveSGD(
+                domain=K, step=1.5 / (2.0 * math.sqrt(60)), workers=99
+            ),
+        ),
     ]
     for learner, delta, ancestor in cases:
         plays = play_rounds(learner, DELAYS, lambda s, y: feedback("two", gs[s], y))

@@ -282,6 +282,8 @@ FEW_ROUNDS = 20
 PAIRS: list[Rival] = [
     rivals.AgarwalDekelXiao(WIDE_BALL, G, FEW_ROUNDS),
     rivals.AgarwalDekelXiao(BOX, G, FEW_ROUNDS, curvature=0.1),
+    rivals.Shamir(WIDE_BALL, G, FEW_ROUNDS),
+    rivals.Shamir(BOX, G, FEW_ROUNDS),
     rivals.DOGDSCTwoPoint(WIDE_BALL, 0.1, G, FEW_ROUNDS),
 ]
 MANY: list[Rival] = [

@@ -45,7 +45,7 @@ FAMILIES = (
         *(OURS, "Bistritz et al.", "Bistritz et al., doubling", "D-FTBL", "GOLD"),
         *("Flaxman-Kalai-McMahan", "bound"),
     ),
-    ("gradient", "one-point", "two-point", "DOGD-SC", "Agarwal-Dekel-Xiao"),
+    ("gradient", "one-point", "two-point", "DOGD-SC", "Agarwal-Dekel-Xiao", "Shamir"),
     # methods that are told gradients
     (
         *(OURS, "Quanrud-Khashabi", "BOLD", "DOGD-SC", "Zinkevich", "Delayed dual averaging"),

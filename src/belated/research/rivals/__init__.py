@@ -1,4 +1,4 @@
-"""37 methods that learn through the same two events, all but five for late feedback.
+"""38 methods that learn through the same two events, all but six for late feedback.
 
 ``docs/rivals.md`` lists them with the facts that each must be told, its guarantee and its paper.
 
@@ -27,6 +27,7 @@ from belated.research.rivals.convex_bandits import DFTBLStronglyConvex as DFTBLS
 from belated.research.rivals.convex_bandits import DOGDSCManyPoint as DOGDSCManyPoint
 from belated.research.rivals.convex_bandits import DOGDSCTwoPoint as DOGDSCTwoPoint
 from belated.research.rivals.convex_bandits import Flaxman as Flaxman
+from belated.research.rivals.convex_bandits import Shamir as Shamir
 from belated.research.rivals.copies import BOLD as BOLD
 from belated.research.rivals.copies import WeinbergerOrdentlich as WeinbergerOrdentlich
 from belated.research.rivals.descent import DMD as DMD

@@ -297,6 +297,40 @@ class AgarwalDekelXiao(Exploring):
         return self._without_delay(timeline, learning + blur, IN_EXPECTATION)
 
 
+class Shamir(Exploring):
+    """``AgarwalDekelXiao`` with eta = R / (G sqrt(k T)) and delta = r min{1, sqrt(k / T)}.
+
+    It plays y + delta u and y - delta u. The method knows nothing of delays. The guarantee is for
+    rounds that cost f(y).
+
+    Differs from the paper: its condition is delta <= R sqrt(k / T); here delta is such that the
+    played points stay in the set, which y is shrunk for.
+    """
+
+    title = "Shamir"
+    reference = "Shamir 2017"
+    answers = "two values"
+    guarantee = "O(G R sqrt(k T)) without delay, in expectation"
+
+    domain: Domain
+    lipschitz: float
+    rounds: int | None = None
+
+    @property
+    def smoothing(self) -> float:
+        """delta = r min{1, sqrt(k / T)}."""
+        return self._inner * min(1.0, math.sqrt(self.domain.dim / self._fact("rounds")))
+
+    @property
+    def step(self) -> float:
+        """eta = R / (G sqrt(k T))."""
+        return self._outer / (self.lipschitz * math.sqrt(self.domain.dim * self._fact("rounds")))
+
+    curvature = 0.0
+
+    _core = (core.AgarwalDekelXiao, "smoothing", "step", "curvature")
+
+
 class _DOGDSC(Exploring, abstract=True):
     reference = "Wan, Tu and Zhang 2022"
 

@@ -316,6 +316,7 @@ ANSWERS: Final[Field] = _field(
     _ours("two-point", "two-values"),
     _ours("gradient"),
     _rival(rivals.AgarwalDekelXiao),
+    _rival(rivals.Shamir),
 )
 """The same convex losses, seen through one value, two values or a gradient."""
 
