@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import io
 import json
@@ -9,33 +10,54 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from belated.charts import Chart
 
-def run(notebook: dict[str, Any]) -> list[str]:
-    """Run all cells in one namespace, and return what each cell with code prints."""
+
+def run(notebook: dict[str, Any]) -> list[list[dict[str, Any]]]:
+    """Run all cells in one namespace, and return the outputs of each cell with code."""
     names: dict[str, Any] = {"__name__": "__main__"}
-    printed = []
+    found = []
     for cell in notebook["cells"]:
-        if cell["cell_type"] == "code":
-            said = io.StringIO()
-            with contextlib.redirect_stdout(said):
-                exec(compile("".join(cell["source"]), cell["id"], "exec"), names)
-            printed.append(said.getvalue())
-    return printed
+        if cell["cell_type"] != "code":
+            continue
+        tree, last, text = ast.parse("".join(cell["source"])), None, io.StringIO()
+        if isinstance(tree.body[-1], ast.Expr):
+            last = ast.Expression(tree.body.pop().value)  # type: ignore[attr-defined]
+        with contextlib.redirect_stdout(text):
+            exec(compile(tree, cell["id"], "exec"), names)
+            value = eval(compile(last, cell["id"], "eval"), names) if last else None
+        lines = text.getvalue().splitlines(keepends=True)
+        outputs: list[dict[str, Any]] = []
+        if lines:
+            outputs = [{"name": "stdout", "output_type": "stream", "text": lines}]
+        if isinstance(value, Chart):
+            data = {"image/svg+xml": value.image().decode(), "text/plain": type(value).__name__}
+            outputs += [{"data": data, "metadata": {}, "output_type": "display_data"}]
+        found.append(outputs)
+    return found
+
+
+def texts(cells: list[list[dict[str, Any]]]) -> list[str]:
+    """Return the text of each cell: printed lines, and figures by their short description."""
+    return [
+        "".join(
+            "".join(each.get("text", ())) + each.get("data", {}).get("text/plain", "")
+            for each in outputs
+        )
+        for outputs in cells
+    ]
 
 
 def shown(notebook: dict[str, Any]) -> list[str]:
-    """Return what the notebook shows below each cell with code."""
-    cells = [cell["outputs"] for cell in notebook["cells"] if cell["cell_type"] == "code"]
-    return ["".join(line for each in outputs for line in each["text"]) for outputs in cells]
+    """Return the text below each cell with code, as the notebook has it."""
+    return texts([cell["outputs"] for cell in notebook["cells"] if cell["cell_type"] == "code"])
 
 
 def written(notebook: dict[str, Any]) -> str:
-    """Return the text of a notebook with what its cells print."""
+    """Return the text of a notebook with the outputs of its cells."""
     cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
-    for number, (cell, text) in enumerate(zip(cells, run(notebook), strict=True), start=1):
-        lines = text.splitlines(keepends=True)
-        stream = {"name": "stdout", "output_type": "stream", "text": lines}
-        cell["execution_count"], cell["outputs"] = number, [stream] if lines else []
+    for number, (cell, outputs) in enumerate(zip(cells, run(notebook), strict=True), start=1):
+        cell["execution_count"], cell["outputs"] = number, outputs
     return json.dumps(notebook, indent=1) + "\n"
 
 

@@ -60,4 +60,4 @@ def test_adagrad_learns() -> None:
 def test_the_notebook_of_the_paper_prints_what_it_shows() -> None:
     """``python tests/notebooks.py examples/paper.ipynb`` writes it anew."""
     notebook = json.loads((EXAMPLES[0].parent / "paper.ipynb").read_text(encoding="utf-8"))
-    assert notebooks.run(notebook) == notebooks.shown(notebook)
+    assert notebooks.texts(notebooks.run(notebook)) == notebooks.shown(notebook)

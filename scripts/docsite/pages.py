@@ -58,7 +58,7 @@ def assemble(root: Path, home: Path) -> None:
 
 
 def _cells(notebook: Path) -> Iterator[str]:
-    """Yield the cells of a notebook as Markdown, each with what it prints below."""
+    """Yield the cells of a notebook as Markdown, each with its text and figures below."""
     for cell in json.loads(notebook.read_text(encoding="utf-8"))["cells"]:
         text = "".join(cell["source"])
         if cell["cell_type"] == "markdown":
@@ -66,7 +66,10 @@ def _cells(notebook: Path) -> Iterator[str]:
             continue
         yield f"```python\n{text}\n```"
         for output in cell["outputs"]:
-            yield f"```text\n{''.join(output['text'])}```"
+            if output["output_type"] == "stream":
+                yield f"```text\n{''.join(output['text'])}```"
+            else:
+                yield output["data"]["image/svg+xml"]
 
 
 def sources(root: Path) -> list[Path]:
