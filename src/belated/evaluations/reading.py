@@ -176,7 +176,11 @@ def _decisions(
     names = np.array([_name(cell) for cell in log.features[columns.action].tolist()], dtype=object)
     if silence is not None:  # a silence that was written down is still no reward
         reward = np.where(~log.answered & (reward == silence), np.nan, reward)
-    no_time = "has no time for its reward; give one, or silence= if that reward means none"
+    untimed = ~log.answered & ~np.isnan(reward)
+    no_time = "has no time for its reward; add the time"
+    if len(np.unique(reward[untimed])) == 1:
+        value = reward[untimed][0]
+        no_time += f", or --silence {value:g} (silence={value:g}) if {value:g} means no answer"
     checks = (
         (columns.action, names, names == "", MISSING),
         (columns.probability, probability, np.isnan(probability), MISSING),
@@ -185,7 +189,7 @@ def _decisions(
             *(columns.reward, reward, log.answered & ~np.isfinite(reward)),
             "is no reward, though there is a time of one",
         ),
-        ("rewarded", reward, ~log.answered & ~np.isnan(reward), no_time),
+        ("rewarded", reward, untimed, no_time),
     )
     wrong = np.logical_or.reduce([rows for _, _, rows, _ in checks])
     shown = []
