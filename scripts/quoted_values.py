@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from belated.research.study.catalogue import STUDIES, study_named
@@ -38,16 +39,22 @@ from rivals_table import methods, undelayed
 ROOT = Path(__file__).parents[1]
 MARK = re.compile(r"<!--=(?P<expression>.*?)-->(?P<shown>.*?)<!--/-->", re.DOTALL)
 _CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.DOTALL | re.MULTILINE)
-_REFERENCE = r"(?:Apache-|Corollary|Theorem|Lemma|Figure|Fact|Python|section|\^|\]\([^)\s]*)[ (]?"
+_ONCE = re.compile(r"<!--once (?P<version>\d\S*)-->(?P<text>.*?)<!--/once-->", re.DOTALL)
+_REFERENCE = (
+    r"(?:Apache-|arXiv|Corollar(?:y|ies)|Cython|Definition|Theorem|Lemma|Figure|Fact|Python|section|\^"
+    r"|\]\([^)\s]*)[ (]?"
+)
+_SHARE = re.compile(r"\b[01]\.\d{3,4}\b")
 _MEASURED = re.compile(
-    rf"(?P<reference>{_REFERENCE})?(?P<number>\d[\d,]*\.\d+|\d[\d,]*(?= %| times\b))"
+    rf"(?P<reference>{_REFERENCE})?"
+    r"(?P<number>\d[\d,]*\.\d+|\d[\d,]*(?= %| times\b))(?!\d| G D| d_max)"
 )
 
 
-def _marks(text: str) -> Iterator[re.Match[str]]:
+def _marks(text: str, kind: re.Pattern[str] = MARK) -> Iterator[re.Match[str]]:
     """Yield the marks outside of code."""
     blank = _CODE.sub(lambda code: re.sub(r"[^\n]", " ", code[0]), text)
-    return (mark for mark in MARK.finditer(text) if blank[mark.start()] != " ")
+    return (mark for mark in kind.finditer(text) if blank[mark.start()] != " ")
 
 
 def renewed(text: str) -> str:
@@ -72,11 +79,15 @@ def disagreements(text: str) -> Iterator[str]:
         if at_start and "\n" not in mark["shown"]:
             line = text.count("\n", 0, mark.start()) + 1
             yield f"line {line} begins with a mark, so that it is shown as HTML; put a word first"
+    for once in _marks(text, _ONCE):
+        if f"version {once['version']}" not in once["text"]:
+            line = text.count("\n", 0, once.start()) + 1
+            yield f"line {line} begins a part that does not say 'version {once['version']}'"
 
 
 def unmarked(text: str) -> list[str]:
     """Return the decimals, percentages and multiples that stand outside of marks and code."""
-    text = _CODE.sub("", MARK.sub("", text))
+    text = _CODE.sub("", MARK.sub("", _ONCE.sub("", text)))
     return [found["number"] for found in _MEASURED.finditer(text) if not found["reference"]]
 
 
@@ -111,6 +122,18 @@ def _benchmarks() -> dict[str, dict[str, Any]]:
 def bench(name: str, field: str = "ours") -> Any:
     """Return a field of a result in ``benchmarks/results.json``: ``ours``, ``floor``, ``ratio``."""
     return _benchmarks()[name][field]
+
+
+def benches(pattern: str, field: str = "ratio") -> list[Any]:
+    """Return a field of all results whose whole name matches a regular expression."""
+    found = [each[field] for name, each in _benchmarks().items() if re.fullmatch(pattern, name)]
+    assert found, f"no result is named {pattern!r}"
+    return found
+
+
+def shares(pattern: str) -> list[float]:
+    """Return the shares in the notes of the results with such names."""
+    return [float(each) for note in benches(pattern, "note") for each in _SHARE.findall(note)]
 
 
 def noted(name: str, label: str) -> float:
@@ -173,7 +196,21 @@ def asserted(test: str, value: float) -> float:
 _NAMES = {
     each.__name__: each
     for each in (
-        *(bench, noted, rows, average, headline, headlines, says, asserted, methods, undelayed),
+        *(
+            bench,
+            benches,
+            noted,
+            shares,
+            fmean,
+            rows,
+            average,
+            headline,
+            headlines,
+            says,
+            asserted,
+            methods,
+            undelayed,
+        ),
         *(by, exponent, geometric_mean, growth, mean, means, percent, short, where),
     )
 } | {"STUDIES": STUDIES}

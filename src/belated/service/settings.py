@@ -36,7 +36,7 @@ class Limits:
         "numbers that a request computes with: features of a context times those of all actions, "
         "features and interactions of rows, coordinates of a Learner",
     ] = 1_000_000
-    choice_products: Annotated[int, "the same for one choice; they take some 50 ms"] = 250_000
+    choice_products: Annotated[int, "the same for one choice"] = 250_000
     bits: Annotated[int, "a model has at most 2^bits coordinates"] = 22
     models: Annotated[int, "models"] = 1000
     open: Annotated[int, "open tickets of a model"] = 1_000_000
@@ -76,7 +76,7 @@ class Settings:
     ] = ()
     parser: Annotated[
         Parser,
-        "what parses requests; httptools takes a third of the time, and is for servers behind a "
+        "what parses requests; httptools is quicker, and is for servers behind a "
         "proxy: it does not limit heads, and loses the body of a request for another protocol",
     ] = "h11"
     log: Annotated[LogFormat, "what to write of requests"] = "quiet"
