@@ -539,3 +539,12 @@ def test_mean_rewards_have_the_standard_error_of_the_rewards_that_count(
         error = np.std(rewards[name], ddof=1) / math.sqrt(len(rewards[name]))
         assert about.mean_reward == pytest.approx(np.mean(rewards[name]))
         assert about.standard_error == pytest.approx(error)
+
+
+def test_the_standard_error_of_large_rewards_is_exact() -> None:
+    rng = np.random.default_rng(1)
+    chooser, rewards = bl.Chooser(["a"]), 1.7e9 + rng.normal(size=200)
+    for reward in rewards.tolist():
+        chooser.observe(chooser.choose({}).ticket, reward)
+    error = chooser.report().actions["a"].standard_error
+    assert error == pytest.approx(np.std(rewards, ddof=1) / math.sqrt(200), rel=1e-3)

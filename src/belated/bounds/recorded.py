@@ -132,6 +132,8 @@ def record_game(learner: Any, timeline: Timeline, answers: ArrayLike) -> LinearG
         )
     if learner.rounds:
         raise SpecError(f"record_game: the learner must be fresh, got {learner.rounds} rounds")
+    if not timeline.observed.any():
+        raise SpecError("record_game: the timeline has no answer, so its base plays no game")
     given = np.asarray(answers, dtype=np.float64)
     domain = _base_of(spec).domain
     scales = shape_of(domain).scales

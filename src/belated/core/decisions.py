@@ -482,7 +482,10 @@ class Scorer:
 
 
 class ActionCounts:
-    """Counts of one action: choices shown, choices answered, sums of rewards and their squares."""
+    """Counts of one action: choices shown and answered, and what their rewards add up to.
+
+    ``squares`` is the sum of squared distances of rewards from their mean (Welford).
+    """
 
     def __init__(self, chosen=0, answered=0, total=0.0, squares=0.0):
         self.chosen, self.answered, self.total, self.squares = chosen, answered, total, squares
@@ -584,13 +587,16 @@ class Choices(Component):
     def count_reward(self, choice: OpenChoice, reward):
         """Count the reward of a choice, which replaces an earlier one."""
         counts: ActionCounts = self.counts_of(choice.action)
+        before: cython.double = counts.total / max(counts.answered, 1)
         if isnan(choice.reward):
             counts.answered += 1
             counts.total += reward
-            counts.squares += reward * reward
+            counts.squares += (reward - before) * (reward - counts.total / counts.answered)
         else:
-            counts.total += reward - choice.reward
-            counts.squares += reward * reward - choice.reward * choice.reward
+            change: cython.double = reward - choice.reward
+            counts.total += change
+            after: cython.double = counts.total / counts.answered
+            counts.squares += change * ((reward - after) + (choice.reward - before))
         choice.reward = reward
         return 0
 

@@ -157,8 +157,9 @@ def _standard_error(
 ) -> float | None:
     """Return the standard error of the mean reward; None for fewer than two rewards."""
     squares, count = counts.squares, counts.answered
-    if silence is not None:
-        squares, count = squares + silence**2 * (counts.chosen - count), counts.chosen
-    if count < 2 or mean is None:
-        return None
-    return math.sqrt(max(squares / count - mean**2, 0.0) / (count - 1))
+    if mean is not None and silence is not None:
+        silent = counts.chosen - count
+        answered = counts.total / max(count, 1)
+        squares += count * (answered - mean) ** 2 + silent * (silence - mean) ** 2
+        count = counts.chosen
+    return None if count < 2 else math.sqrt(max(squares, 0.0) / count / (count - 1))
