@@ -179,13 +179,11 @@ class Forwarding:
                 raise Unreachable(address, is_sent=True)
 
     async def _drop_gone(self) -> None:
-        """Close the connections to servers that have no models any more."""
         for address in list(self._connections):
             if not self._store.is_alive(address):
                 self._connections.pop(address).abort()
 
     def close(self) -> None:
-        """Close all connections."""
         for connections in self._connections.values():
             connections.abort()
         self._threads.shutdown(wait=False, cancel_futures=True)

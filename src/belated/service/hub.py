@@ -68,7 +68,6 @@ class Hub:
         store.on_lost = self.models.clear  # other servers may write them now
 
     def _noted(self, name: str) -> bytes | None:
-        """Return the note of exactly this name."""
         return next((note.body for note in self.store.notes(name) if note.name == name), None)
 
     def own_token(self, anew: bool = False) -> str | None:
@@ -145,7 +144,6 @@ class Hub:
         raise UnknownModel(f"there is no model {name!r}")
 
     def _check_here(self, name: str) -> None:
-        """Raise ``StoreInUse`` where it is known that another server writes a model."""
         address, until = self._elsewhere.get(name, ("", 0.0))
         if until > monotonic():
             raise StoreInUse(f"the model {name!r} is written by another server", address, name)
@@ -200,7 +198,6 @@ class Hub:
                     self.responses.tidy()
 
     def keep(self, state: ModelState) -> None:
-        """Keep what is known beside a model."""
         state.watch.is_changed = False
         self.store.keep(state.note_name, state.kept())
 
@@ -223,7 +220,6 @@ class Hub:
     # --- Models ---------------------------------------------------------------------------------
 
     async def model(self, name: str) -> ModelState:
-        """Return a model, or refuse."""
         while (resting := self.resting.get(name)) is not None:
             await resting.wait()
         state = self.models.get(name)
@@ -264,7 +260,6 @@ class Hub:
             self._coming.discard(name)
 
     async def _new(self, name: str) -> ModelState:
-        """Load a model that is in the store now."""
         self.names.add(name)
         self.models.pop(name, None)
         return await self.work(self.load, name)

@@ -43,7 +43,6 @@ class Batch:
         self.added = []  # models know their newest batch, which need not know them
 
     def wake(self) -> None:
-        """Tell all callers that the batch is done."""
         for gate in self.gates:
             gate.release()
         for loop in {future.get_loop() for future in self.futures}:
@@ -71,7 +70,6 @@ COMMITTED.is_done = True
 
 
 def not_committed(error: BaseException) -> NotCommitted:
-    """Return what is raised for an event that was lost."""
     if isinstance(error, StoreUnavailable) and error.is_unknown:
         return NotCommitted(
             "the connection broke while the event was committed, and it may or may not count: what "
@@ -91,7 +89,6 @@ class Task:
         self.error: BaseException | None = None
 
     def run(self) -> None:
-        """Run it, and let the caller go on."""
         try:
             self.result = self.function()
         except BaseException as error:

@@ -106,7 +106,6 @@ class SQLite(Tables):
 
     @contextmanager
     def _transaction(self, is_long: bool = False) -> Iterator[Execute]:
-        """Commit what is done inside, or leave everything as it was."""
         self._open()
         self.check()  # if it fails, the connection stays open for reading
         with self._reading() as execute:
@@ -116,7 +115,6 @@ class SQLite(Tables):
 
     @contextmanager
     def _reading(self) -> Iterator[Execute]:
-        """Read, statement by statement."""
         connection = self._open()
         try:
             yield lambda text, values=(): connection.execute(text, values).fetchall()
@@ -125,7 +123,6 @@ class SQLite(Tables):
             raise
 
     def _add_row(self, row: tuple[Any, ...]) -> None:
-        """Add one row of events, and commit."""
         connection = self._connection or self._open()
         self.check()
         try:
@@ -159,7 +156,6 @@ class SQLite(Tables):
             raise self._ours(error) from error
 
     def _ours(self, error: sqlite3.Error) -> StoreError:
-        """Return our error for one of SQLite."""
         if isinstance(error, sqlite3.OperationalError):  # of the disk, and maybe not for long
             is_full = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
             return StoreUnavailable(f"{self.path}: {error}", is_full)
@@ -168,7 +164,6 @@ class SQLite(Tables):
         return StoreDamaged(f"{self.path}: {error}")
 
     def close(self) -> None:
-        """Let go of the file and of the lock."""
         connection, self._connection = self._connection, None
         if connection is not None:
             _close(connection)
@@ -245,13 +240,11 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _steps(before: int, version: int) -> str:
-    """Return what leads from the tables of one version, 0 for none, to those of another."""
     migrations = [text for to, text in MIGRATIONS.items() if before < to <= version]
     return "".join([_FIRST, *migrations] if before == 0 else migrations)
 
 
 def _schema(connection: sqlite3.Connection) -> set[tuple[str, str, str]]:
-    """Return what a database is made of, less what SQLite itself adds."""
     rows = connection.execute("SELECT type, name, coalesce(sql, '') FROM sqlite_master").fetchall()
     own = ("table", "index")  # whose names nobody else can give
     return {row for row in rows if not (row[0] in own and row[1].startswith("sqlite_"))}
@@ -259,7 +252,6 @@ def _schema(connection: sqlite3.Connection) -> set[tuple[str, str, str]]:
 
 @cache
 def _expected(version: int) -> set[tuple[str, str, str]]:
-    """Return what a store of a version is made of."""
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.executescript(_steps(0, version))
         return _schema(connection)

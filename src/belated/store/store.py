@@ -11,16 +11,7 @@ from functools import partial
 from time import time
 from typing import Any, Self, TypeVar, overload
 
-from belated.errors import (
-    SnapshotError,
-    SpecError,
-    StoreClosed,
-    StoreDamaged,
-    StoreError,
-    StoreInUse,
-    StoreUnavailable,
-    UnknownModel,
-)
+from belated import errors
 from belated.files import StrPath
 from belated.keys import Key, check_key
 from belated.logger import LOG
@@ -45,9 +36,8 @@ from belated.store.kinds import (
     kind_of,
 )
 from belated.store.lines import LogLines, Reader, lines, read_events
-from belated.store.rebuild import Rebuilt
+from belated.store.rebuild import Rebuilt, with_settings
 from belated.store.recovery import Entry, check_rule, first_ticket, recover_model
-from belated.store.settings import with_settings
 from belated.store.shadow import Shadows
 from belated.store.tables import Tables, at
 from belated.store.writer import Writer
@@ -98,15 +88,13 @@ class Store:
         self.writer.run(self._reconcile)
         try:
             self.writer.run(database.clean)  # if a process was killed while it erased
-        except StoreUnavailable as error:
+        except errors.StoreUnavailable as error:
             LOG.warning("%s", error)
 
     def __enter__(self) -> Self:
-        """Return the store."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close the store."""
         self.close()
 
     def close(self) -> None:
@@ -128,7 +116,7 @@ class Store:
                     self.writer.run(self._mark_all)
         finally:
             self._is_open = False
-            with suppress(StoreClosed):  # by an earlier call that was interrupted
+            with suppress(errors.StoreClosed):  # by an earlier call that was interrupted
                 self.writer.run(self._database.close, is_last=True)
 
     def _save_all(self) -> None:
@@ -142,19 +130,18 @@ class Store:
         entries = list(self._entries.values())
         longer = {e.about.number: e.committed for e in entries if e.committed > e.about.length}
         if longer:
-            with suppress(StoreError):  # it is in the logs as well
+            with suppress(errors.StoreError):  # it is in the logs as well
                 self._database.mark(longer)
 
     def check_open(self) -> None:
-        """Refuse calls after the end."""
         if not self._is_open:
-            raise StoreClosed(f"the store {self.where} is closed")
+            raise errors.StoreClosed(f"the store {self.where} is closed")
         self._check_process()
 
     def _check_process(self) -> None:
         """Refuse calls in a forked process before they wait for locks that nobody gives back."""
         if _forks[0] != self._process:
-            raise StoreError(
+            raise errors.StoreError(
                 f"the store {self.where} was opened by the process that this one was forked from; "
                 "open a store after the fork, in the one process that uses it (gunicorn: in "
                 "post_worker_init; Celery: in worker_process_init), or use belated serve"
@@ -224,7 +211,9 @@ class Store:
                 return self._entries[name]
             entry = self._find(name)  # another process was quicker
             if entry is None:
-                raise StoreError(f"{name!r} was made and deleted meanwhile; nothing has changed")
+                raise errors.StoreError(
+                    f"{name!r} was made and deleted meanwhile; nothing has changed"
+                )
         if spec is not None:
             self._compare(entry.about, spec)
         return entry
@@ -268,7 +257,6 @@ class Store:
             self.writer.run(release)
 
     def _there(self, name: str) -> Entry:
-        """Return what all share who use a model, which must be there."""
         self.check_open()
         entry = self._find(name)
         if entry is None:
@@ -281,11 +269,11 @@ class Store:
             self.writer.run(self._reconcile)
         return self._entries.get(name)
 
-    def _unknown(self, name: str) -> UnknownModel:
+    def _unknown(self, name: str) -> errors.UnknownModel:
         known = sorted(self._entries)
         there = ", ".join(map(repr, known[:20])) or "none"
         more = f", and {len(known) - 20} more" if len(known) > 20 else ""
-        return UnknownModel(f"no model {name!r} in {self.where}; there are: {there}{more}")
+        return errors.UnknownModel(f"no model {name!r} in {self.where}; there are: {there}{more}")
 
     def _reconcile(self) -> None:
         """Forget models that are not there any more, and read about new ones."""
@@ -297,15 +285,13 @@ class Store:
             about = self._database.described(numbers[name])
             if about is not None:
                 if about.kind not in KINDS:
-                    raise StoreDamaged(f"{name!r} is a {about.kind}, which no store holds")
+                    raise errors.StoreDamaged(f"{name!r} is a {about.kind}, which no store holds")
                 self._entries[name] = Entry(self, about)
 
     def _forget(self, name: str) -> None:
-        """Forget a model that is not there any more."""
         self._entries.pop(name).about.is_deleted = True
 
     def _add(self, about: Described, rows: Iterable[Row] = (), saved: Iterable[Saved] = ()) -> bool:
-        """Put a model with a log into the database, unless there is one of that name."""
         number = self._database.create(about, rows, saved)
         if number is None:
             return False
@@ -318,12 +304,12 @@ class Store:
         if kind_of(spec) == about.kind and spec.snapshot() == about.spec:
             if has_rule(spec) == about.has_rule:
                 return
-            raise SpecError(
+            raise errors.SpecError(
                 f"the model {about.name!r} in {self.where} was put in "
                 f"{'with' if about.has_rule else 'without'} a rule of its own (decide), and this "
                 "is one of the other kind; nothing has changed"
             )
-        raise SpecError(
+        raise errors.SpecError(
             f"the model {about.name!r} in {self.where} has other settings than these; nothing has "
             f"changed: store.model({about.name!r}) returns it as it is, and "
             f"store.rebuild({about.name!r}, spec, to={about.name!r}) builds one with these "
@@ -350,7 +336,7 @@ class Store:
                 continue
             end = ends.get(entry, entry.committed)
             if first != end:
-                raise StoreError(
+                raise errors.StoreError(
                     f"{entry.about.name!r}: event {first} would follow event {end - 1} of the log; "
                     "it is not written"
                 )
@@ -370,7 +356,7 @@ class Store:
     def _lost(self) -> None:
         """Have all models recovered, where others may write them meanwhile."""
         self.losses += 1
-        self.writer.fail(StoreError(f"the connection to {self.where} was lost"))
+        self.writer.fail(errors.StoreError(f"the connection to {self.where} was lost"))
         for entry in list(self._entries.values()):
             entry.is_stale = True
         if self.on_lost is not None:
@@ -385,7 +371,7 @@ class Store:
             losses = self._hold(entry.about)
             found = recover_model(self.reader, entry.about, entry.objects)
             if found.length < entry.committed:
-                raise StoreDamaged(
+                raise errors.StoreDamaged(
                     f"{entry.about.name!r}: the log ends before event {found.length}, and "
                     f"{entry.committed} were committed: something was taken out of it"
                 )
@@ -407,7 +393,7 @@ class Store:
         """Become the writer of a model; the error of ``hold`` gets the name of the model."""
         try:
             self._database.hold(about.number)
-        except StoreInUse as error:
+        except errors.StoreInUse as error:
             error.model = about.name
             raise
 
@@ -421,7 +407,7 @@ class Store:
                 if now is None:
                     about.is_deleted = True
                     self._database.release(about.number)
-                    raise UnknownModel(f"the model {about.name!r} was deleted")
+                    raise errors.UnknownModel(f"the model {about.name!r} was deleted")
                 about.take(now)
             return self.losses
 
@@ -458,11 +444,11 @@ class Store:
             entry = self._there(name)
         about = entry.about
         if kind_of(spec) != about.kind:
-            raise SpecError(
+            raise errors.SpecError(
                 f"rebuild: {name!r} is a {about.kind}, and so must be what sees its log"
             )
         if to is not None and _checked(to) != name and to in self._entries:
-            raise SpecError(f"rebuild: there is a model {to!r}; nothing has changed")
+            raise errors.SpecError(f"rebuild: there is a model {to!r}; nothing has changed")
         blob = spec.snapshot()
         rebuilt = Rebuilt(about, KINDS[about.kind].restored(blob, spec._parts))
         _check_start(about, spec, rebuilt.model)
@@ -472,7 +458,7 @@ class Store:
             return rebuilt.model
         with self._lock:
             if self._there(name) is not entry:
-                raise StoreError(f"rebuild: the model {name!r} was deleted meanwhile")
+                raise errors.StoreError(f"rebuild: the model {name!r} was deleted meanwhile")
             with entry.lock:
                 losses = self._hold(about)
                 rebuilt.go_on(self.reader)  # what has come meanwhile
@@ -501,7 +487,7 @@ class Store:
         if to != about.name:
             rows = self._database.rows(about.number, 0)  # some at a time, as they are written
             if to in self._entries or not self._add(changed, rows, [saved]):
-                raise SpecError(f"rebuild: there is a model {to!r}; nothing has changed")
+                raise errors.SpecError(f"rebuild: there is a model {to!r}; nothing has changed")
             return
         self._restate(about, changed, saved)
         entry.objects, entry.is_stale = spec._parts, True
@@ -571,7 +557,7 @@ class Store:
         check_rule(about, objects)
         found = recover_model(self.reader, about, objects, until)
         if found.length < about.replayed:
-            raise StoreError(
+            raise errors.StoreError(
                 f"compact: {about.name!r} got its settings at event {about.replayed}; compact it "
                 "to there or further"
             )
@@ -585,7 +571,6 @@ class Store:
         return Saved(about.number, length, blob)
 
     def _first_since(self, about: Described, when: float) -> int:
-        """Return the number of the first event that was committed at a time or later."""
         last = about.first
         for row in self.reader.rows(about.number, about.first):
             if row.written >= when:
@@ -709,7 +694,7 @@ class Store:
             count = parquet.export(self.reader, about, beside, ticket, end, note)
             now = self.writer.run(lambda: self._database.described(about.number))
             if now is None or replace(now, length=about.length) != about:
-                raise StoreError(
+                raise errors.StoreError(
                     f"export: {name!r} was deleted, compacted, rebuilt or erased from meanwhile; "
                     "nothing is written"
                 )
@@ -742,7 +727,7 @@ class Store:
         def add() -> Entry:
             self._check_new(name)
             if not self._add(about, loaded.log, loaded.base):
-                raise SpecError(f"load: there is a model {name!r}; nothing has changed")
+                raise errors.SpecError(f"load: there is a model {name!r}; nothing has changed")
             self._own(about)
             entry = self._entries[name]
             entry.objects = objects
@@ -755,19 +740,17 @@ class Store:
 
     def _check_new(self, name: str) -> None:
         if _checked(name) in self._entries:
-            raise SpecError(f"load: there is a model {name!r}; nothing has changed")
+            raise errors.SpecError(f"load: there is a model {name!r}; nothing has changed")
 
     def __repr__(self) -> str:
-        """Return where the store is."""
         return f"<Store {self.where}>"
 
 
 def _checked(name: Any) -> str:
-    """Refuse what cannot be the name of a model."""
     if not isinstance(name, str) or not 0 < len(name) <= _LONGEST_NAME:
-        raise SpecError(f"the name of a model is a text of 1 to {_LONGEST_NAME} characters")
+        raise errors.SpecError(f"the name of a model is a text of 1 to {_LONGEST_NAME} characters")
     if "\x00" in name or any("\ud800" <= letter <= "\udfff" for letter in name):
-        raise SpecError(f"the name of a model is Unicode text without nulls, got {name!r}")
+        raise errors.SpecError(f"the name of a model is Unicode text without nulls, got {name!r}")
     return name
 
 
@@ -777,10 +760,10 @@ def _check_start(about: Described, spec: Any, model: Any) -> None:
     origin = about.eras[0].spec if about.eras else about.spec
     try:
         begun = kind.restored(origin, spec._parts).rounds
-    except SnapshotError:  # it has Python objects of its own, and so nobody can tell
+    except errors.SnapshotError:  # it has Python objects of its own, and so nobody can tell
         return
     if model.rounds != begun:
-        raise SpecError(
+        raise errors.SpecError(
             f"rebuild: the model {about.name!r} was put in after {begun} predictions, so that its "
             f"tickets begin there; one that has seen {model.rounds} has others"
             if begun
@@ -789,9 +772,8 @@ def _check_start(about: Described, spec: Any, model: Any) -> None:
 
 
 def _stored(entry: Entry) -> Any:
-    """Return a model for its users."""
     return KINDS[entry.about.kind].stored(entry)
 
 
-class _Lost(StoreError):
+class _Lost(errors.StoreError):
     """The connection to a shared database was lost, and others may have written since."""

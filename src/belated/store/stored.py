@@ -23,18 +23,8 @@ from belated.models.methods import METHODS
 from belated.models.moments import AWARE, NUMBERS, Moment, Time, as_text, read_time
 from belated.models.named import listed_keys, named
 from belated.models.online import is_column
+from belated.store import events as of
 from belated.store.batch import COMMITTED, Batch
-from belated.store.events import (
-    Event,
-    LoggedMethod,
-    LoggedTime,
-    clocked,
-    encode_events,
-    list_rows,
-    logged_methods,
-    read_span,
-    time_in,
-)
 from belated.store.writer import Writer
 from belated.tables import report_html
 
@@ -57,7 +47,7 @@ class Pending:
     __slots__ = ("_writer", "answer", "batch", "events")
 
     def __init__(
-        self, answer: Any, batch: Batch, writer: Writer, events: Sequence[list[Event]] = ()
+        self, answer: Any, batch: Batch, writer: Writer, events: Sequence[list[of.Event]] = ()
     ) -> None:
         self.answer, self.batch, self._writer = answer, batch, writer
         self.events = events
@@ -95,7 +85,7 @@ class StoredModel:
     """
 
     __slots__ = ("_entry", "_writer")
-    methods: ClassVar[dict[str, LoggedMethod]] = {}
+    methods: ClassVar[dict[str, of.LoggedMethod]] = {}
     """Those that change the model, by name."""
 
     def __init__(self, entry: Entry) -> None:
@@ -106,13 +96,12 @@ class StoredModel:
 
     # --- Events ---------------------------------------------------------------------------------
 
-    def _done(self, method: LoggedMethod, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        """Call a method, and return its answer once it is committed."""
+    def _done(self, method: of.LoggedMethod, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
         return self._apply([(method, method.bind(given, named))], is_single=True).result()
 
     def _apply(
         self,
-        wanted: list[tuple[LoggedMethod, dict[str, Any]]],
+        wanted: list[tuple[of.LoggedMethod, dict[str, Any]]],
         note: Noted | None = None,
         is_single: bool = False,
     ) -> Pending:
@@ -125,7 +114,7 @@ class StoredModel:
         entry.store.check_open()  # before the lock, which nobody may give back after a fork
         self._writer.check()
         answers: list[Any] = []
-        events: list[list[Event]] = []
+        events: list[list[of.Event]] = []
         with entry.lock:
             model = entry.ready()
             try:
@@ -141,7 +130,9 @@ class StoredModel:
                 batch, happened = COMMITTED, list(chain.from_iterable(events))
                 if happened:
                     notes = () if note is None else (note(answers),)
-                    batch = self._writer.add(entry, encode_events(*happened), len(happened), notes)
+                    batch = self._writer.add(
+                        entry, of.encode_events(*happened), len(happened), notes
+                    )
             except BelatedError:  # a call of a function here could be interrupted before the mark
                 if not is_single:
                     entry.is_stale = True
@@ -154,8 +145,8 @@ class StoredModel:
         return Pending(answers[0] if is_single else answers, batch, self._writer, events)
 
     def _called(
-        self, model: Any, method: LoggedMethod, arguments: dict[str, Any]
-    ) -> tuple[Any, list[Event]]:
+        self, model: Any, method: of.LoggedMethod, arguments: dict[str, Any]
+    ) -> tuple[Any, list[of.Event]]:
         """Call a method of a model; return its answer, and the events that are logged.
 
         ``arguments`` become what the model is given.
@@ -172,8 +163,8 @@ class StoredModel:
         return answer, [event]
 
     def _called_many(
-        self, model: Any, method: LoggedMethod, arguments: dict[str, Any]
-    ) -> tuple[Any, list[Event]]:
+        self, model: Any, method: of.LoggedMethod, arguments: dict[str, Any]
+    ) -> tuple[Any, list[of.Event]]:
         """Call a method for many at once, which is logged as one event for each."""
         single, who = self.methods[method.line.single], method.name
         as_frame = arguments.pop("as_frame", False)
@@ -183,7 +174,7 @@ class StoredModel:
         for name, given in arguments.items():
             kind = method.kinds[name]
             if kind == "row":
-                arguments[name] = columns[kind] = list_rows(model, given, who)
+                arguments[name] = columns[kind] = of.list_rows(model, given, who)
             elif kind == "ticket":
                 heard = named(given, model._keys, who)
                 numbers = heard.tickets.tolist() if heard.names is None else heard.names
@@ -225,7 +216,7 @@ class StoredModel:
             raise
 
     def _take_frame(
-        self, method: LoggedMethod, arguments: dict[str, Any], is_needed: bool
+        self, method: of.LoggedMethod, arguments: dict[str, Any], is_needed: bool
     ) -> Frame | None:
         """Replace a frame by its rows as dicts, because the log keeps names; return the frame."""
         name = method.names.get("row", "")
@@ -238,9 +229,9 @@ class StoredModel:
         arguments[name] = list(frame.dicts())
         return frame
 
-    def _event(self, model: Any, method: LoggedMethod, arguments: dict[str, Any]) -> Event:
+    def _event(self, model: Any, method: of.LoggedMethod, arguments: dict[str, Any]) -> of.Event:
         """Return what is logged of a call, before it; ``arguments`` become what will be read."""
-        event: Event = method.blank.copy()
+        event: of.Event = method.blank.copy()
         for name, place, encode in method.before:
             if name not in arguments:
                 continue
@@ -298,7 +289,7 @@ class StoredModel:
         wanted = [(method, method.bind((), dict(given))) for method, given in named]
         return self._apply(wanted, note)  # all of them are right calls
 
-    def _method(self, name: str) -> LoggedMethod:
+    def _method(self, name: str) -> of.LoggedMethod:
         method = self.methods.get(name)
         if method is None:
             raise SpecError(f"no such method, {name!r}; there are: {', '.join(self.methods)}")
@@ -337,10 +328,9 @@ class StoredModel:
         return True
 
     def unlock(self) -> None:
-        """Give the lock of ``try_lock`` back."""
         self._entry.lock.release()
 
-    def tail(self, most: int) -> tuple[int, Iterator[tuple[Event, float]]]:
+    def tail(self, most: int) -> tuple[int, Iterator[tuple[of.Event, float]]]:
         """Return how many rounds there are, and the newest events until then with their times."""
         entry, store = self._entry, self._entry.store
         end, rounds = self.read(lambda model: (entry.length, int(model.rounds)))
@@ -366,7 +356,9 @@ class StoredModel:
 
     # --- The clock ------------------------------------------------------------------------------
 
-    def _add_times(self, method: LoggedMethod, event: Event, arguments: dict[str, Any]) -> None:
+    def _add_times(
+        self, method: of.LoggedMethod, event: of.Event, arguments: dict[str, Any]
+    ) -> None:
         """Put the time of an event and the deadline of its ticket where they belong."""
         at, who = arguments.get(method.at), method.name
         span = arguments.get(method.deadline)
@@ -376,11 +368,11 @@ class StoredModel:
         now = self._now(read_time(at, who), who, method.is_tick)
         arguments[method.at] = event[method.places[method.at]] = now
         if span is not None:
-            seconds, found = time_in(now), read_span(span, who)
+            seconds, found = of.time_in(now), of.read_span(span, who)
             self._clocked._times.check_unit(math.nan if seconds is None else seconds, span, who)
             arguments[method.deadline] = event[method.places[method.deadline]] = found
 
-    def _now(self, moment: Moment | None, who: str, is_tick: bool) -> LoggedTime | None:
+    def _now(self, moment: Moment | None, who: str, is_tick: bool) -> of.LoggedTime | None:
         """Return the time of an event as it is logged; that of the system where a model needs one.
 
         The time of the system is a date with a time zone, UTC, unless times have been numbers.
@@ -393,7 +385,7 @@ class StoredModel:
             moment = Moment(time(), AWARE)
         return self._told(moment, who)
 
-    def _told(self, at: Moment, who: str) -> LoggedTime:
+    def _told(self, at: Moment, who: str) -> of.LoggedTime:
         """Return a time as it is logged; refuse a date that does not go with earlier times.
 
         A date is logged as a text where the number would not say to the model that it is one. Else
@@ -408,8 +400,7 @@ class StoredModel:
 
     @property
     def _clocked(self) -> Any:
-        """The model that has the clock; the caller has the lock."""
-        return clocked(self._entry.model)
+        return of.clocked(self._entry.model)
 
     # --- State ----------------------------------------------------------------------------------
 
@@ -457,7 +448,6 @@ class StoredModel:
         self._writer.run(lambda: None)
 
     def __repr__(self) -> str:
-        """Return what this is and where it is."""
         about = self._entry.about
         return f"<{about.kind} {about.name!r} of {self._entry.store!r}>"
 
@@ -484,7 +474,7 @@ def make_stored_class(model: type[Any]) -> type[StoredModel]:
     Those of the table of methods that change models are committed before they return. The others,
     and properties, are read.
     """
-    methods = logged_methods(model)
+    methods = of.logged_methods(model)
     found: dict[str, Any] = {"__slots__": (), "methods": methods, "__doc__": _ABOUT.format(model)}
     for name in dir(model):
         attribute = getattr(model, name)
@@ -500,7 +490,7 @@ def make_stored_class(model: type[Any]) -> type[StoredModel]:
 _ABOUT = "A ``{0.__name__}`` in a store; see ``StoredModel``."
 
 
-def _method(name: str, model: type[Any], method: LoggedMethod | None) -> Any:
+def _method(name: str, model: type[Any], method: of.LoggedMethod | None) -> Any:
     function = getattr(model, name)
     if method is not None:
 
@@ -525,7 +515,7 @@ def _method(name: str, model: type[Any], method: LoggedMethod | None) -> Any:
     return update_wrapper(look, function)
 
 
-def _property(name: str, attribute: property, method: LoggedMethod | None) -> property:
+def _property(name: str, attribute: property, method: of.LoggedMethod | None) -> property:
     def get(self: StoredModel) -> Any:
         return self.read(lambda model: getattr(model, name))
 

@@ -91,7 +91,6 @@ class Writer:
             return batch
 
     def add_note(self, name: str, body: bytes) -> Batch:
-        """Add a note to the open batch."""
         with self._lock:
             self._check_open()
             self._open.added.append((None, 0, 0, "", ((name, body),), None))
@@ -125,7 +124,6 @@ class Writer:
         return future
 
     def _join(self, batch: Batch, callers: list[Any], caller: Any) -> bool:
-        """Add a caller to a batch unless the batch is done."""
         with self._lock:
             if batch.is_done:
                 return False
