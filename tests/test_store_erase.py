@@ -232,7 +232,7 @@ def test_killed_while_it_erases(tmp_path: Path) -> None:
             assert len(lines) == len(before)
             found = store.model("m").erase("click-erased")
             assert (found.tickets == 0) == bool(erased)
-            about = store._entries["m"].about
+            about = store._models["m"]._about
             assert recover_model(store.reader, about, None).length == len(before)
             data = copy.read_bytes() + Path(f"{copy}-wal").read_bytes()
             assert not [secret for secret in SECRETS if secret in data]

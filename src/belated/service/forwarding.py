@@ -113,7 +113,7 @@ class Forwarding:
             try:
                 return await self._send(request, error.address, until)
             except Unreachable:  # it may have died, and then the model can be taken over
-                self._hub.look_again(name)
+                self._hub.lose(name, None)
                 raise
 
     async def _send(self, request: Request, address: str, until: float) -> Answer:

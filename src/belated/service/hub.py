@@ -31,7 +31,6 @@ _EVERY = 30  # seconds between two notes of the curves
 _TIDY = 60  # seconds between two removals of old responses
 _BELIEVED = 1.0  # seconds for which the owner of a model is remembered
 _RELEASED = 2.0  # seconds for which a model that was released is left to other servers
-_DOUBTED = 0.2  # the same, if the owner did not answer
 
 
 class Hub:
@@ -174,11 +173,6 @@ class Hub:
             now = monotonic()
             is_old = known == address and until > now  # and not believed for longer
             self._elsewhere[name] = address, until if is_old else now + _BELIEVED
-
-    def look_again(self, name: str) -> None:
-        """Find out soon which server writes a model: the one that did does not answer."""
-        address, until = self._elsewhere.get(name, ("", 0.0))
-        self._elsewhere[name] = address, min(until, monotonic() + _DOUBTED)
 
     def _keep(self) -> None:
         """Sample the curves, and keep them now and then."""

@@ -200,11 +200,7 @@ def check_new(settings: dict[str, Any]) -> None:
 
 
 def _told_unit(deadline: Any) -> str:
-    return (
-        schemas.SECONDS
-        if deadline is None
-        else schemas.unit_of(convert(deadline, schemas.Span, "deadline"))
-    )
+    return schemas.unit_of(convert(0 if deadline is None else deadline, schemas.Span, "deadline"))
 
 
 def _shown(kind: str, model: Any) -> dict[str, float | None] | None:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from belated.errors import NotCommitted, StoreUnavailable
 
 if TYPE_CHECKING:
-    from belated.store.recovery import Entry
+    from belated.store.stored import StoredModel
 
 Notes = Iterable[tuple[str, bytes]]
-Added = tuple["Entry | None", int, int, str, Notes, bytes | None]
+Added = tuple["StoredModel | None", int, int, str, Notes, bytes | None]
 """What one call adds to a batch: the model, the number of its first event, how many there are,
 their text, notes that belong to them, and a snapshot of the model before that event."""
 
@@ -36,9 +36,9 @@ class Batch:
     def mark(self, error: BaseException | None = None) -> None:
         """Mark the batch as committed or failed; models of a failed one must be recovered."""
         if error is not None:
-            for entry, *_ in self.added:
-                if entry is not None:
-                    entry.is_stale = True
+            for model, *_ in self.added:
+                if model is not None:
+                    model._is_stale = True
         self.error, self.is_done = error, True
         self.added = []  # models know their newest batch, which need not know them
 

@@ -404,17 +404,13 @@ def list_rows(model: Any, rows: Any, who: str) -> list[Any]:
 
 def _context(model: Any, context: Any, who: str) -> tuple[Any, Any]:
     context = row_of(context, who)
-    plain = None if context is None else _named_features(context, "a context", who)
+    plain = _named(context)
     return plain, plain
 
 
-def _named_features(features: Any, what: str, who: str) -> dict[str, Any]:
-    if not isinstance(features, Mapping):
-        raise BadFeatures(
-            f"{who}: {what} is a dict of numbers and strings, got {type(features).__name__}; "
-            "nothing has changed"
-        )
-    return plain_dict(features)
+def _named(features: Any) -> Any:
+    """Return features by name; what else was given is refused by the model."""
+    return plain_dict(features) if isinstance(features, Mapping) else features
 
 
 def _actions(model: Any, actions: Any, who: str) -> tuple[Any, Any]:
@@ -423,10 +419,7 @@ def _actions(model: Any, actions: Any, who: str) -> tuple[Any, Any]:
     names = names_of(tuple(actions) if isinstance(actions, Mapping) else actions)
     if not isinstance(actions, Mapping):
         return list(names), list(names)
-    menu = {
-        name: _named_features(actions[name], f"action {name!r}", who) if actions[name] else None
-        for name in names
-    }
+    menu = {name: _named(actions[name] or None) for name in names}
     return menu, menu
 
 

@@ -123,13 +123,10 @@ class SQLite(Tables):
             raise
 
     def _add_row(self, row: tuple[Any, ...]) -> None:
-        connection = self._connection or self._open()
+        self._open()
         self.check()
-        try:
-            connection.execute(ADD_ROW, row)
-        except BaseException as error:
-            self._fail(error)
-            raise
+        with self._reading() as execute:
+            execute(ADD_ROW, row)
 
     def _vacuum(self) -> None:
         """Write the file anew, and empty the write-ahead log."""
