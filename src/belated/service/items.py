@@ -131,13 +131,9 @@ def _deadline(state: ModelState, given: Any) -> str | float:
 
 def split(body: bytes) -> tuple[list[Any], bool]:
     """Return the items of a body as JSON, and whether they are many."""
-    if b'"items"' in body:
-        try:
-            return decode(body, schemas.Items).items, True
-        except Refused:  # unless it is one item, with a feature of that name
-            if decode(body, schemas.MaybeItems).items is not UNSET:
-                raise
-    return [body], False
+    if b'"items"' in body and decode(body, schemas.MaybeItems).items is not UNSET:
+        return decode(body, schemas.Items).items, True
+    return [body], False  # which may have a feature of that name
 
 
 class Batch:

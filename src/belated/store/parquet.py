@@ -15,10 +15,11 @@ from itertools import groupby, islice, takewhile
 from pathlib import Path
 from typing import Any
 
-from belated.errors import MissingExtra, StoreError
+from belated.errors import StoreError
 from belated.files import StrPath
 from belated.keys import Key
 from belated.logs.files import is_parquet
+from belated.logs.sources import arrow
 from belated.store import events as of
 from belated.store.database import Described, Era, Row, Saved, Source
 from belated.store.kinds import KINDS
@@ -45,12 +46,10 @@ _ENDINGS = ("", ".parquet", ".pq")
 
 
 def _arrow(where: str) -> tuple[Any, Any]:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise MissingExtra("pyarrow", extra="logs", where=where) from None
-    return pyarrow, pyarrow.parquet
+    found = arrow(where)
+    import pyarrow.parquet
+
+    return found, pyarrow.parquet
 
 
 @contextmanager
@@ -80,16 +79,16 @@ def export(
 
     Returns how many events it has. ``note`` is written into the file as it is.
     """
-    arrow, parquet = _arrow("store.export")
-    schema = arrow.schema(
-        [(name, getattr(arrow, kind)()) for name, kind in _COLUMNS.items()],
+    pyarrow, parquet = _arrow("store.export")
+    schema = pyarrow.schema(
+        [(name, getattr(pyarrow, kind)()) for name, kind in _COLUMNS.items()],
         metadata={_ABOUT: _described(database, about, ticket), _NOTE: note},
     )
     count = 0
     kept = takewhile(lambda each: each[0].number < end, lines(database, about, ticket))
     with parquet.ParquetWriter(path, schema, compression="zstd") as writer:
         while table := [_cells(*each) for each in islice(kept, _TABLE)]:
-            writer.write_table(arrow.Table.from_pylist(table, schema=schema))
+            writer.write_table(pyarrow.Table.from_pylist(table, schema=schema))
             count += len(table)
     return count
 

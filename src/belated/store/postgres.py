@@ -106,24 +106,13 @@ class PostgreSQL(Tables):
     def _reconnect(self) -> float:
         """Open the connection; return the time of the database, in seconds since 1970."""
         try:
-            connection = self.connect()
+            self._connection = self.connect()
         except self._driver.Error as error:
             raise StoreUnavailable(f"open: {self.where}: {_said(error)}") from error
-        try:
-            handle = socket.socket(fileno=os.dup(connection.fileno()))
-        except BaseException:
-            connection.close()
-            raise
-        self._connection, self._socket = connection, handle
-        try:
+        with self._connected() as connection:
+            self._socket = socket.socket(fileno=os.dup(connection.fileno()))
             self._prepare(connection)
             self.pid, clock = connection.execute(f"SELECT pg_backend_pid(), {CLOCK}").fetchone()
-        except self._driver.Error as error:
-            self._give_up(connection)
-            raise self._ours(f"open: {self.where}", error) from error
-        except BaseException:
-            self._give_up(connection)
-            raise
         return float(clock)
 
     def connect(self) -> Any:

@@ -63,32 +63,24 @@ class SQLite(Tables):
         if self._lock is None:
             raise StoreClosed(f"{self.path} is closed, or belongs to the process before a fork")
         if self._connection is None:
+            name = str(self.path)  # SQLite has deleted the log with the connection before
+            self._files = {name: self._files[name]} if name in self._files else {}
+            self.check()  # a store whose file was deleted must not become a new one
             try:
-                self._connection = self._connected()
+                self._connection = sqlite3.connect(
+                    self.path, isolation_level=None, check_same_thread=False, timeout=10.0
+                )
             except sqlite3.Error as error:
                 raise self._ours(error) from error
+            with self._reading() as execute:
+                execute("PRAGMA trusted_schema = OFF")
+                _prepare(self._connection, self.path)
+                for pragma, value in self.pragmas.items():
+                    execute(f"PRAGMA {pragma} = {value}")
+                execute("SELECT 1 FROM models")  # which makes the write-ahead log
+                found = {path: os.stat(path) for path in (name, self._log)}
+                self._files = {path: (each.st_dev, each.st_ino) for path, each in found.items()}
         return self._connection
-
-    def _connected(self) -> sqlite3.Connection:
-        """Return a new connection, once all is as it must be."""
-        name = str(self.path)  # SQLite has deleted the log with the connection before
-        self._files = {name: self._files[name]} if name in self._files else {}
-        self.check()  # a store whose file was deleted must not become a new one
-        connection = sqlite3.connect(
-            self.path, isolation_level=None, check_same_thread=False, timeout=10.0
-        )
-        try:
-            connection.execute("PRAGMA trusted_schema = OFF")
-            _prepare(connection, self.path)
-            for name, value in self.pragmas.items():
-                connection.execute(f"PRAGMA {name} = {value}")
-            connection.execute("SELECT 1 FROM models").fetchone()  # which makes the write-ahead log
-            found = {path: os.stat(path) for path in (str(self.path), self._log)}
-            self._files = {path: (each.st_dev, each.st_ino) for path, each in found.items()}
-        except BaseException:
-            _close(connection)
-            raise
-        return connection
 
     def check(self) -> None:
         """Raise ``StoreUnavailable`` if a file was deleted, moved, replaced or truncated."""
