@@ -1093,14 +1093,16 @@ def _noted(said: list[Any]) -> tuple[str, bytes]:
     return "said", str(len(said)).encode()
 
 
-def test_a_disk_that_fails_while_a_file_is_opened_again_is_away_for_now(path: Path) -> None:
+@pytest.mark.parametrize("step", ["sqlite3.connect", "_prepare"])
+def test_a_disk_that_fails_while_a_file_is_opened_again_is_away_for_now(
+    path: Path, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise sqlite3.OperationalError("disk I/O error")
+
     with bl.open(path) as store:
-
-        def fail() -> None:
-            raise sqlite3.OperationalError("disk I/O error")
-
         store.writer.run(lambda: disk(store)._fail(None))
-        disk(store)._connected = fail
+        monkeypatch.setattr(f"belated.store.sqlite.{step}", fail)
         with pytest.raises(bl.errors.StoreUnavailable, match="disk I/O error"):
             store.notes()
 

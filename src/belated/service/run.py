@@ -68,6 +68,7 @@ class Server:
 
     @property
     def url(self) -> str:
+        """Where the server is."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"http://{host}:{self.port}"
 

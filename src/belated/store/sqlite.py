@@ -115,10 +115,13 @@ class SQLite(Tables):
             raise
 
     def _add_row(self, row: tuple[Any, ...]) -> None:
-        self._open()
+        connection = self._connection or self._open()
         self.check()
-        with self._reading() as execute:
-            execute(ADD_ROW, row)
+        try:  # without a context, which takes longer
+            connection.execute(ADD_ROW, row)
+        except BaseException as error:
+            self._fail(error)
+            raise
 
     def _vacuum(self) -> None:
         """Write the file anew, and empty the write-ahead log."""

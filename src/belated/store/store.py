@@ -135,6 +135,7 @@ class Store:
                 self._database.mark(longer)
 
     def check_open(self) -> None:
+        """Refuse calls after the end."""
         if not self._is_open:
             raise errors.StoreClosed(f"the store {self.where} is closed")
         self._check_process()

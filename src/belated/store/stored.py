@@ -342,6 +342,7 @@ class StoredModel:
         return True
 
     def unlock(self) -> None:
+        """Give the lock of ``try_lock`` back."""
         self._lock.release()
 
     def tail(self, most: int) -> tuple[int, Iterator[tuple[of.Event, float]]]:
