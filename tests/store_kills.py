@@ -111,7 +111,7 @@ def main(folder: str, rounds: str, seed: str) -> None:
         killed(path, noted, run, draw.uniform(0.0, 0.03))
         with bl.open(path) as store:
             model = store.model("model", spec())
-            about = store._entries["model"].about
+            about = store._models["model"]._about
             found = logged(store, about, before)
             assert len(set(found)) == len(found), f"twice in the log, run {run}"
             lost = set(noted.read_text().splitlines()) - set(found)

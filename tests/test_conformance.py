@@ -83,8 +83,8 @@ def test_a_stored_model_is_the_one_in_memory(kind: Kind, tmp_path: Path) -> None
             model.tick(event.at + 0.1)
         if turn % 5 == 4 and kind.has("observe_many"):
             assert repr(batch(kind, twin, turn, event)) == repr(batch(kind, model, turn, event))
-        entry = store._entries["m"]
-        assert recover_model(store._database, entry.about, entry.objects).model.snapshot() == (
+        entry = store._models["m"]
+        assert recover_model(store._database, entry._about, entry._objects).model.snapshot() == (
             twin.snapshot()
         )
         if turn % 11 == 10:

@@ -10,7 +10,7 @@ import pytest
 
 import belated as bl
 from belated.errors import SpecError
-from belated.store.settings import with_settings
+from belated.store.rebuild import with_settings
 
 SPEC = bl.Problem(bl.Ball(2), lipschitz=1.0).learner(base="pftrl")
 RANGES = {"x": (0.0, 1.0), "n": bl.ranges.Int(0, 8)}

@@ -65,8 +65,8 @@ def disk(store: Store) -> Any:
 
 def from_log(store: Any, name: str) -> Any:
     """Return the model that log and snapshots lead to."""
-    entry = store._entries[name]
-    return recover_model(store._database, entry.about, entry.objects)
+    entry = store._models[name]
+    return recover_model(store._database, entry._about, entry._objects)
 
 
 # --- Every kind, at every event -------------------------------------------------------------------
@@ -337,7 +337,7 @@ def test_a_forked_process_leaves_the_store_alone(path: Path) -> None:
     pending, taken, go_on = model.begin("predict", [1.0]), threading.Event(), threading.Event()
 
     def hold() -> None:
-        with model._entry.lock, store._lock, store.writer._lock:
+        with model._lock, store._lock, store.writer._lock:
             taken.set()
             go_on.wait(60.0)
 
@@ -515,7 +515,7 @@ def test_what_was_begun_before_a_wrong_call_counts(path: Path) -> None:
 
     with bl.open(path) as store:
         model = store.model("m", linear())
-        entry = store._entries["m"]
+        entry = store._models["m"]
         first = model.begin("predict", {"x": 1.0}, key="a")
         with pytest.raises(bl.errors.BadFeatures):
             model.predict_many(None)  # type: ignore[call-overload]
@@ -523,16 +523,16 @@ def test_what_was_begun_before_a_wrong_call_counts(path: Path) -> None:
         for call in wrong:
             with pytest.raises(TypeError):
                 model.many([("predict", {"row": [1.0]}), call])
-        assert not entry.is_stale
+        assert not entry._is_stale
         assert store.writer.commits == 0
         with pytest.raises(RuntimeError, match="odd"):
             model.observe("a", Odd())  # type: ignore[arg-type]
-        assert entry.is_stale
+        assert entry._is_stale
         assert model.predict({"x": 2.0}, key="b").ticket == 1
         assert first.result().ticket == 0
         state = model.snapshot()
         assert from_log(store, "m").model.snapshot() == state
-        entry.length -= 1  # whatever has gone wrong
+        entry._length -= 1  # whatever has gone wrong
         with pytest.raises(NotCommitted, match="event 1 would follow event 1"):
             model.predict({"x": 3.0})
         assert model.snapshot() == state
@@ -933,9 +933,9 @@ def test_what_another_process_showed_is_in_the_log_and_changes_nothing(path: Pat
         model, twin = store.model("m", linear()), linear()
         model.predict({"x": 1.0}, key="a")
         twin.predict({"x": 1.0}, key="a")
-        entry = store._entries["m"]
+        entry = store._models["m"]
         shown = [PREDICT, {"x": 2.0}, "b", *[None] * 6, 0.25, 1]
-        with entry.lock:
+        with entry._lock:
             store.writer.wait(store.writer.add(entry, encode_events(shown), 1))
         twin.predict({"x": 2.0}, key="b")
         store.release("m")
@@ -1093,14 +1093,16 @@ def _noted(said: list[Any]) -> tuple[str, bytes]:
     return "said", str(len(said)).encode()
 
 
-def test_a_disk_that_fails_while_a_file_is_opened_again_is_away_for_now(path: Path) -> None:
+@pytest.mark.parametrize("step", ["sqlite3.connect", "_prepare"])
+def test_a_disk_that_fails_while_a_file_is_opened_again_is_away_for_now(
+    path: Path, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise sqlite3.OperationalError("disk I/O error")
+
     with bl.open(path) as store:
-
-        def fail() -> None:
-            raise sqlite3.OperationalError("disk I/O error")
-
         store.writer.run(lambda: disk(store)._fail(None))
-        disk(store)._connected = fail
+        monkeypatch.setattr(f"belated.store.sqlite.{step}", fail)
         with pytest.raises(bl.errors.StoreUnavailable, match="disk I/O error"):
             store.notes()
 

@@ -217,7 +217,7 @@ def test_killed_while_it_erases(tmp_path: Path) -> None:
         live("linear", store.model("m", KINDS["linear"]()), range(34))
         before = {line.number: line for line in store.log("m")}
     outcomes = set()
-    for after in (0.0, 0.005, 0.01, 0.015, 0.02, 0.025, 0.03, 0.04, 0.06, 0.1, 0.2):
+    for after in (0.0, 0.005, 0.01, 0.015, 0.02, 0.025, 0.03, 0.04, 0.06, 0.1, 0.2, 3.0):
         for each in tmp_path.glob("copy.db*"):
             each.unlink()
         copy = tmp_path / "copy.db"
@@ -232,7 +232,7 @@ def test_killed_while_it_erases(tmp_path: Path) -> None:
             assert len(lines) == len(before)
             found = store.model("m").erase("click-erased")
             assert (found.tickets == 0) == bool(erased)
-            about = store._entries["m"].about
+            about = store._models["m"]._about
             assert recover_model(store.reader, about, None).length == len(before)
             data = copy.read_bytes() + Path(f"{copy}-wal").read_bytes()
             assert not [secret for secret in SECRETS if secret in data]

@@ -124,7 +124,7 @@ class Others:
 
 def check(store: Any, model: Any, answered: list[str], failed: list[str]) -> None:
     """Demand that the log has what was answered, once, and not what failed; and is the state."""
-    about = store._entries["m"].about
+    about = store._models["m"]._about
     events = [
         event
         for row in store._database.rows(about.number, 0)
@@ -143,7 +143,7 @@ def check_state(store: Any, model: Any) -> None:
     """Demand that the model in memory is the one that its whole log leads to."""
     blob = model.snapshot()
     store._database._open().execute("DELETE FROM snapshots")
-    assert recover_model(store._database, store._entries["m"].about, None).model.snapshot() == blob
+    assert recover_model(store._database, store._models["m"]._about, None).model.snapshot() == blob
 
 
 @contextmanager
@@ -298,7 +298,7 @@ def hold(model: Any) -> None:
         lambda model: model.snapshot(),
         lambda model: model.predict([1.0]),
         lambda model: model.many([("predict", {"row": [1.0]})]),
-        lambda model: model._entry.store._save_all(),
+        lambda model: model._store._save_all(),
         hold,
     ],
     ids=["save", "read", "due", "due_many", "close", "held"],
@@ -338,7 +338,7 @@ def test_an_interrupted_erasure_has_happened_or_not(tmp_path: Path, rebuild: boo
             interrupts = Interrupts(KeyboardInterrupt, place)
             with suppress(KeyboardInterrupt), interrupts:
                 model.erase("erased", rebuild=rebuild)
-            state, about = model.snapshot(), store._entries["m"].about
+            state, about = model.snapshot(), store._models["m"]._about
             assert recover_model(store._database, about, None).model.snapshot() == state
             outcomes.add(model.erase("erased", rebuild=rebuild).tickets)
             assert "erased" not in [line.key for line in store.log("m")]

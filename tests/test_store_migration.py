@@ -44,7 +44,7 @@ def test_a_store_of_the_version_before_goes_on(path: Path) -> None:
     with bl.open(path) as store:
         assert store.models() == sorted(EXPECTED["events"])
         for name, events in EXPECTED["events"].items():
-            about = store._entries[name].about
+            about = store._models[name]._about
             assert [event for event, _ in store.events(about, about.first, 99)] == events
         assert [(note.name, note.body) for note in store.notes("")] == [
             ("service:answer:1", b'{"key":"order-9"}'),

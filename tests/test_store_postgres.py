@@ -82,10 +82,10 @@ def test_every_kind_is_there_again(url: str, tmp_path: Path) -> None:
         for kind, spec in SPECS.items():
             model = store.model(kind, spec())
             assert model.snapshot() == states[kind]
-            entry = store._entries[kind]
+            entry = store._models[kind]
             database: Any = store._database
             database._open().execute("DELETE FROM snapshots")
-            assert recover_model(database, entry.about, None).model.snapshot() == states[kind]
+            assert recover_model(database, entry._about, None).model.snapshot() == states[kind]
         assert store.rebuild("linear", linear(bits=8), to="linear").rounds == 8
         store.rebuild("linear", linear(bits=8), to="wide")
         assert store.compact("linear") == 12
@@ -339,8 +339,8 @@ def test_connections_that_drop(server: Server, url: str) -> None:
         for key in answered:
             assert models[int(key[0]) % 2].ticket(key) >= 0
         for name, model in zip(("one", "two"), models, strict=True):
-            entry = store._entries[name]
-            assert recover_model(store._database, entry.about, None).model.snapshot() == (
+            entry = store._models[name]
+            assert recover_model(store._database, entry._about, None).model.snapshot() == (
                 model.snapshot()
             )
 

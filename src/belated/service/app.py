@@ -73,7 +73,6 @@ class AccessLog:
         """Whether requests are left out."""
 
     def write(self, what: str, **about: Any) -> None:
-        """Write a line."""
         moment = datetime.now(UTC).isoformat(timespec="milliseconds")
         if self._form == "json":
             line = json.dumps({"time": moment, "what": what, **about})
@@ -95,7 +94,6 @@ class LogForwarder(logging.Handler):
         self._before: dict[str, bool] = {}  # whether others wrote these lines too
 
     def __enter__(self) -> Self:
-        """Listen."""
         for name in self.LOGGERS:
             logger = logging.getLogger(name)
             logger.addHandler(self)
@@ -103,14 +101,12 @@ class LogForwarder(logging.Handler):
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Listen no more, and leave everything as it was."""
         for name in self.LOGGERS:
             logger = logging.getLogger(name)
             logger.removeHandler(self)
             logger.propagate = self._before[name]
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a line."""
         about = {"level": record.levelname.lower(), "by": record.name}
         if hasattr(record, "code"):  # of a refusal
             about["code"] = record.code
@@ -136,7 +132,6 @@ class App:
         self.on_start: Callable[[], Awaitable[None]] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or begin and end."""
         if scope["type"] == "http":
             await self._http(scope, receive, send)
         elif scope["type"] == "lifespan":

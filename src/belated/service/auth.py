@@ -35,7 +35,6 @@ class Token:
     """What it opens; admin opens all."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data, ready for JSON."""
         kept = [scope for scope in SCOPES if scope in self.scopes]
         named = ["admin"] if "admin" in kept else kept
         return {"name": self.name, "sha256": self.sha256, "scopes": named}

@@ -165,7 +165,6 @@ class Method(Generic[P, T]):
     @overload
     def __get__(self, instance: None, owner: Any) -> Callable[Concatenate[Any, P], T]: ...
     def __get__(self, instance: Any, owner: Any) -> Callable[..., Any]:
-        """Return the method of an instance, or the function of a class."""
         if instance is None:
             return self.function
         method = MethodType(self.function, instance)
@@ -180,25 +179,20 @@ class Method(Generic[P, T]):
 
 
 def _simple(name: str, about: str, function: Callable[[Any], T]) -> Method[[], T]:
-    """Return a method without arguments."""
     function.__name__, function.__doc__ = name, about
     return Method(function)
 
 
 def _reading(name: str, about: str) -> Method[[], Plain]:
-    """Return a method that returns what a route says, as plain data."""
     path = "" if name == "about" else name
     return _simple(name, about, lambda model: dict(model._call("GET", path, timeout=_LONG)))
 
 
 def _switch(name: str, about: str) -> Method[[], str]:
-    """Return a method that changes the mode of a model."""
     return _simple(name, about, lambda model: str(model._change(name)["mode"]))
 
 
 def _setting(name: str, about: str) -> Method[[str], str]:
-    """Return a method that sets something of a chooser, and returns it."""
-
     def change(model: Any, value: str) -> str:
         return str(model._call("PUT", name, {name: value})[name])
 
@@ -207,8 +201,6 @@ def _setting(name: str, about: str) -> Method[[str], str]:
 
 
 def _asking(name: str, about: str) -> Method[[], bool]:
-    """Return a method that asks a server once whether all is well."""
-
     def is_well(client: Any) -> bool:
         with suppress(ServiceError):
             return bool(client._sender.send("GET", f"/{name}", retry_for=0.0).status == 200)
@@ -223,7 +215,6 @@ class ServerMethods(Generic[M]):
     _sender: Sender
 
     def __repr__(self) -> str:
-        """Return what this is and where the server is, without the token."""
         return f"<{type(self).__name__} of {self._sender.address.geturl()}>"
 
     def model(self, name: str) -> M:
@@ -293,7 +284,6 @@ class ModelMethods(Generic[M, Prediction, Peek]):
         self._threads: Any = getattr(client, "_threads", None)
 
     def __repr__(self) -> str:
-        """Return what this is and where it is."""
         return f"<{type(self).__name__} {self.name!r} of {self.client._sender.address.geturl()}>"
 
     if not TYPE_CHECKING:  # which finds the names that there are
@@ -471,7 +461,6 @@ class ModelMethods(Generic[M, Prediction, Peek]):
         return bytes(found.body)
 
     def _call(self, method: str, what: str = "", body: Plain | None = None, **more: Any) -> Any:
-        """Send a request about the model, and return the response as plain data."""
         body = None if body is None else given(**body)
         return _read(self.client._sender.send(method, _path(self.name, what), body, **more))
 
@@ -494,7 +483,6 @@ def name_of(ticket: int | str) -> Plain:
 
 
 def given(**members: Any) -> Plain:
-    """Return the members that are not None."""
     return {name: member for name, member in members.items() if member is not None}
 
 
@@ -661,7 +649,6 @@ class OutboxMethods:
         return bool(self._is_over or self._failure or len(self._waiting) < self._most)
 
     def _check(self) -> None:
-        """Raise what went wrong in the background."""
         if self._failure is not None:
             raise ServiceError(f"the outbox failed: {self._failure}") from self._failure
 

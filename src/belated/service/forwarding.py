@@ -113,7 +113,7 @@ class Forwarding:
             try:
                 return await self._send(request, error.address, until)
             except Unreachable:  # it may have died, and then the model can be taken over
-                self._hub.look_again(name)
+                self._hub.lose(name, None)
                 raise
 
     async def _send(self, request: Request, address: str, until: float) -> Answer:
@@ -179,13 +179,11 @@ class Forwarding:
                 raise Unreachable(address, is_sent=True)
 
     async def _drop_gone(self) -> None:
-        """Close the connections to servers that have no models any more."""
         for address in list(self._connections):
             if not self._store.is_alive(address):
                 self._connections.pop(address).abort()
 
     def close(self) -> None:
-        """Close all connections."""
         for connections in self._connections.values():
             connections.abort()
         self._threads.shutdown(wait=False, cancel_futures=True)

@@ -12,18 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from belated.errors import (
-    BelatedError,
-    LogError,
-    MissingExtra,
-    NotCommitted,
-    SpecError,
-    StoreClosed,
-    StoreError,
-    StoreInUse,
-    StoreUnavailable,
-    UnknownTicket,
-)
+from belated import errors
 from belated.evaluations import evaluate
 from belated.models.chooser import Chooser
 from belated.models.linear.model import LinearModel
@@ -44,7 +33,6 @@ Read = Callable[[ModelState, Any, Any], Any]
 
 
 async def of_kind(hub: Hub, name: str, verb: str, *kinds: str) -> ModelState:
-    """Return a model of one of these kinds, or refuse."""
     state = await hub.model(name)
     if state.kind not in kinds:
         raise no_such_verb(state, verb)
@@ -78,7 +66,7 @@ async def change(hub: Hub, request: Request, verb: str) -> Answer:
 
         is_long = verb == "tick" and state.open > LONG
         pending, answer = await hub.with_model(state, 1, begin, is_long)
-        if isinstance(pending.answer[0], BelatedError):
+        if isinstance(pending.answer[0], errors.BelatedError):
             raise pending.answer[0]
         await hub.committed(state, pending)
         return answer
@@ -105,7 +93,6 @@ async def set_rewards(hub: Hub, request: Request) -> Answer:
 
 
 def _check_rewards(counting: str, model: Any) -> None:
-    """Refuse sums of rewards of a model whose silence is worth nothing to begin with."""
     if counting == SUM and not _may_sum(model):
         raise Refused(
             409,
@@ -122,7 +109,13 @@ def _exported_rewards(path: str, model: Any) -> str:
     """Return which rewards count in the model of a file; the earliest where it does not say."""
     try:
         found = json.loads(Store.exported_note(path))["rewards"]
-    except (StoreError, ValueError, KeyError, TypeError, RecursionError):  # also of an empty one
+    except (
+        errors.StoreError,
+        ValueError,
+        KeyError,
+        TypeError,
+        RecursionError,
+    ):  # also of an empty one
         found = None
     return SUM if found == SUM and _may_sum(model) else EARLIEST
 
@@ -208,9 +201,15 @@ async def import_model(hub: Hub, request: Request) -> Answer:
             await hub.work(path.write_bytes, body)
             try:
                 state = await hub.bring(name, str(path), _exported_rewards)
-            except (StoreUnavailable, StoreInUse, StoreClosed, NotCommitted, MissingExtra):
+            except (
+                errors.StoreUnavailable,
+                errors.StoreInUse,
+                errors.StoreClosed,
+                errors.NotCommitted,
+                errors.MissingExtra,
+            ):
                 raise  # which are not about the file
-            except BelatedError as error:
+            except errors.BelatedError as error:
                 why = str(error).replace(str(path), "the file")
                 raise Refused(422, "bad_file", why) from error
         return await _made(hub, state, 201, keyed)
@@ -300,7 +299,7 @@ def _evaluated(hub: Hub, state: ModelState) -> dict[str, Any]:
         deadline = in_seconds(deadline)
     try:
         found = evaluate(hub.store.log(state.name), silence=settings.silence, deadline=deadline)
-    except (LogError, SpecError) as error:
+    except (errors.LogError, errors.SpecError) as error:
         raise Refused(409, "cannot_evaluate", str(error)) from error
     return found.to_dict()
 
@@ -366,7 +365,7 @@ def _choice(state: ModelState, stored: Any, given: Any) -> Any:
     ticket = state.ticket(given.ticket, given.key)
     try:
         return result_of(state, stored.choice(ticket)).outcome
-    except UnknownTicket:
+    except errors.UnknownTicket:
         if ticket in state.closed_keys:
             raise already_answered() from None
         raise

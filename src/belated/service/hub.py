@@ -31,7 +31,6 @@ _EVERY = 30  # seconds between two notes of the curves
 _TIDY = 60  # seconds between two removals of old responses
 _BELIEVED = 1.0  # seconds for which the owner of a model is remembered
 _RELEASED = 2.0  # seconds for which a model that was released is left to other servers
-_DOUBTED = 0.2  # the same, if the owner did not answer
 
 
 class Hub:
@@ -68,7 +67,6 @@ class Hub:
         store.on_lost = self.models.clear  # other servers may write them now
 
     def _noted(self, name: str) -> bytes | None:
-        """Return the note of exactly this name."""
         return next((note.body for note in self.store.notes(name) if note.name == name), None)
 
     def own_token(self, anew: bool = False) -> str | None:
@@ -145,7 +143,6 @@ class Hub:
         raise UnknownModel(f"there is no model {name!r}")
 
     def _check_here(self, name: str) -> None:
-        """Raise ``StoreInUse`` where it is known that another server writes a model."""
         address, until = self._elsewhere.get(name, ("", 0.0))
         if until > monotonic():
             raise StoreInUse(f"the model {name!r} is written by another server", address, name)
@@ -177,11 +174,6 @@ class Hub:
             is_old = known == address and until > now  # and not believed for longer
             self._elsewhere[name] = address, until if is_old else now + _BELIEVED
 
-    def look_again(self, name: str) -> None:
-        """Find out soon which server writes a model: the one that did does not answer."""
-        address, until = self._elsewhere.get(name, ("", 0.0))
-        self._elsewhere[name] = address, min(until, monotonic() + _DOUBTED)
-
     def _keep(self) -> None:
         """Sample the curves, and keep them now and then."""
         turn = 0
@@ -200,7 +192,6 @@ class Hub:
                     self.responses.tidy()
 
     def keep(self, state: ModelState) -> None:
-        """Keep what is known beside a model."""
         state.watch.is_changed = False
         self.store.keep(state.note_name, state.kept())
 
@@ -223,7 +214,6 @@ class Hub:
     # --- Models ---------------------------------------------------------------------------------
 
     async def model(self, name: str) -> ModelState:
-        """Return a model, or refuse."""
         while (resting := self.resting.get(name)) is not None:
             await resting.wait()
         state = self.models.get(name)
@@ -264,7 +254,6 @@ class Hub:
             self._coming.discard(name)
 
     async def _new(self, name: str) -> ModelState:
-        """Load a model that is in the store now."""
         self.names.add(name)
         self.models.pop(name, None)
         return await self.work(self.load, name)

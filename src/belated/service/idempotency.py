@@ -35,7 +35,6 @@ class Kept(NamedTuple):
 
     @property
     def note(self) -> bytes:
-        """The body of the note in the store."""
         return self.digest + self.status.to_bytes(2, "big") + self.body
 
 
@@ -58,17 +57,14 @@ class Responses:
         """Keys of requests that are being processed."""
 
     def load(self) -> None:
-        """Read what is kept, and remove what is too old."""
         self._store.forget(_PREFIX, time() - LIFETIME)
         for note in self._store.notes(_PREFIX):
             self.add(note.name, read_note(note.body, note.written))
 
     def tidy(self) -> None:
-        """Remove from the store what is too old or was dropped."""
         self._store.forget(_PREFIX, max(time() - LIFETIME, self._dropped))
 
     def add(self, name: str, response: Kept) -> None:
-        """Remember a committed response."""
         with self._lock:
             former = self._known.pop(name, None)
             self._bytes += len(response.body) - (0 if former is None else len(former.body))
@@ -133,5 +129,4 @@ class Keyed:
             self._responses.add(self.name, self._kept)
 
     def end(self) -> None:
-        """Let requests with the same key continue."""
         self._responses.busy.pop(self.name).set()

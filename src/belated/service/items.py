@@ -9,12 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import UNSET
 
-from belated.core.decisions import Choice
 from belated.errors import AlreadyObserved, BelatedError, UnknownTicket
-from belated.models.intervals import Interval
-from belated.models.knobs.knobs import Proposal
 from belated.models.learner.learner import Decision
-from belated.models.linear.model import Forecast
+from belated.service import schemas
 from belated.service.forwarding import SENT_ON, check_deadline
 from belated.service.idempotency import Keyed
 from belated.service.model_state import ModelState
@@ -26,22 +23,6 @@ from belated.service.requests import (
     encode,
     refusal_of,
     validation_error,
-)
-from belated.service.schemas import (
-    PREDICTIONS,
-    Items,
-    MaybeItems,
-    Outcome,
-    Outcomes,
-    Problem,
-    check_whole,
-    item,
-    members,
-    read_actions,
-    read_at,
-    read_deadline,
-    unit_of,
-    verbs,
 )
 from belated.service.settings import TEXT
 from belated.store import Pending
@@ -93,13 +74,12 @@ async def once(
 
 
 def no_such_verb(state: ModelState, verb: str, more: str = "") -> Refused:
-    """Return the refusal of a method that models of this kind do not have."""
     return Refused(409, "no_such_verb", f"a model of kind {state.kind} has no {verb}{more}")
 
 
 def check_clock(state: ModelState) -> None:
     """Refuse a time where deadlines are counted in predictions, which it would make seconds."""
-    if state.unit == PREDICTIONS:
+    if state.unit == schemas.PREDICTIONS:
         raise Refused(
             422,
             "bad_time",
@@ -111,7 +91,7 @@ def check_clock(state: ModelState) -> None:
 def arguments_of(state: ModelState, verb: str, given: Any, may_date: bool) -> dict[str, Any]:
     """Return the arguments of the method that an item calls."""
     named: dict[str, Any] = {}
-    for name, argument, kind, *_ in members(state.kind, verb):
+    for name, argument, kind, *_ in schemas.members(state.kind, verb):
         value = getattr(given, name)
         if kind == "ticket":
             if argument not in named:
@@ -124,19 +104,19 @@ def arguments_of(state: ModelState, verb: str, given: Any, may_date: bool) -> di
                     403, "forbidden", "times are those of the server; 'at' needs the scope admin"
                 )
             check_clock(state)
-            named[argument] = read_at(value)
+            named[argument] = schemas.read_at(value)
         elif kind == "deadline":
             named[argument] = _deadline(state, value)
         else:
-            named[argument] = read_actions(value) if kind == "actions" else value
+            named[argument] = schemas.read_actions(value) if kind == "actions" else value
     return named
 
 
 def _deadline(state: ModelState, given: Any) -> str | float:
     """Return the deadline of one ticket, in the unit that those of the model have."""
-    found, unit = read_deadline(given), unit_of(given)
-    if unit == PREDICTIONS:
-        check_whole(found)
+    found, unit = schemas.read_deadline(given), schemas.unit_of(given)
+    if unit == schemas.PREDICTIONS:
+        schemas.check_whole(found)
     if state.unit is None:
         raise Refused(
             422,
@@ -151,13 +131,9 @@ def _deadline(state: ModelState, given: Any) -> str | float:
 
 def split(body: bytes) -> tuple[list[Any], bool]:
     """Return the items of a body as JSON, and whether they are many."""
-    if b'"items"' in body:
-        try:
-            return decode(body, Items).items, True
-        except Refused:  # unless it is one item, with a feature of that name
-            if decode(body, MaybeItems).items is not UNSET:
-                raise
-    return [body], False
+    if b'"items"' in body and decode(body, schemas.MaybeItems).items is not UNSET:
+        return decode(body, schemas.Items).items, True
+    return [body], False  # which may have a feature of that name
 
 
 class Batch:
@@ -177,7 +153,7 @@ class Batch:
     def read(self, items: list[Any], may_date: bool) -> None:
         """Read items; those that are refused get their result at once."""
         state, verb, is_asking = self._state, self._verb, self._verb in ASKING
-        type_, room = item(state.kind, verb), state.room(len(items)) if is_asking else 0
+        type_, room = schemas.item(state.kind, verb), state.room(len(items)) if is_asking else 0
         for place, each in enumerate(items):
             self.results.append(None)
             try:
@@ -238,14 +214,13 @@ class Batch:
     def _answer(self) -> Answer:
         """Return the response; an item that came alone is refused like any request."""
         if self._is_many:
-            return Answer(200, encode(Outcomes([outcome for _, outcome in self.results])))
+            return Answer(200, encode(schemas.Outcomes([outcome for _, outcome in self.results])))
         ((status, outcome),) = self.results
         if status < 400 or outcome.outcome == "duplicate":
             return Answer(200, encode(outcome))
         return Answer(status, encode({"error": outcome.error}))
 
     def over(self, pending: Pending) -> None:
-        """Note committed items for those that count and watch."""
         state, counts = self._state, self._hub.metrics.events
         state.note(pending, self._now)
         for each in self.results:
@@ -268,7 +243,7 @@ async def apply(
     hub: Hub, state: ModelState, verb: str, body: bytes, request: Request, keyed: Keyed | None
 ) -> tuple[Answer, list[Result]]:
     """Apply the items of a body, and return the response once they are committed."""
-    if verb not in (have := verbs(state.kind)):
+    if verb not in (have := schemas.verbs(state.kind)):
         raise no_such_verb(state, verb, f"; it has: {', '.join(sorted(have))}")
     items, is_many = split(body)
     batch, is_large = Batch(hub, state, verb, is_many, keyed), len(body) > _LARGE
@@ -293,24 +268,15 @@ def result_of(state: ModelState, answer: Any) -> Result:
     if isinstance(answer, BelatedError):
         return refused(answer)
     if answer is None or isinstance(answer, bool):
-        return Result(200, Outcome("late" if answer is False else "applied"))
-    ticket = state.signed(answer[0])
-    if isinstance(answer, Forecast):
-        outcome = Outcome("applied", ticket, answer.value)
-    elif isinstance(answer, Interval):
-        outcome = Outcome("applied", ticket, answer.value, answer.low, answer.high)
-    elif isinstance(answer, Choice):
-        outcome = Outcome("applied", ticket, action=answer.action, probability=answer.probability)
-    elif isinstance(answer, Proposal):
-        outcome = Outcome("applied", ticket, setting=answer.setting)
-    else:
-        assert isinstance(answer, Decision)
-        outcome = Outcome("applied", ticket, play=answer.x.tolist())
-    return Result(200, outcome)
+        return Result(200, schemas.Outcome("late" if answer is False else "applied"))
+    found = answer._asdict()
+    found["ticket"] = state.signed(answer.ticket)
+    if isinstance(answer, Decision):
+        found["play"] = found.pop("x").tolist()
+    return Result(200, schemas.Outcome("applied", **found))
 
 
 def already_answered() -> Refused:
-    """Return the refusal of a key that nothing is open under any more."""
     message = (
         "this key was answered or cancelled before, or its deadline has passed and a late answer "
         "was dropped before; nothing has changed"
@@ -325,4 +291,7 @@ def refused(error: BelatedError | Refused, outcome: Any = "invalid") -> Result:
     elif isinstance(error, UnknownTicket):
         outcome = "unknown"
     refusal = error if isinstance(error, Refused) else refusal_of(error)
-    return Result(refusal.status, Outcome(outcome, error=Problem(refusal.code, refusal.message)))
+    return Result(
+        refusal.status,
+        schemas.Outcome(outcome, error=schemas.Problem(refusal.code, refusal.message)),
+    )

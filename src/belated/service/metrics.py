@@ -42,7 +42,6 @@ class Metrics:
         return _TEXT, text
 
     def collect(self) -> Iterator[Any]:
-        """Return all families, as prometheus-client wants them."""
         hub, writer = self._hub, self._hub.store.writer
         models = sorted(hub.models.copy().items())
         rounds = {(name,): each.rounds for name, each in models}

@@ -16,20 +16,8 @@ from belated.models.knobs import Knobs
 from belated.models.learner.learner import Learner
 from belated.models.linear.model import LinearModel
 from belated.ranges import from_dict as range_from
+from belated.service import schemas
 from belated.service.requests import Refused, convert, validation_error
-from belated.service.schemas import (
-    PREDICTIONS,
-    SECONDS,
-    UNITS,
-    Actions,
-    Plain,
-    Span,
-    check_whole,
-    read_actions,
-    read_deadline,
-    read_span,
-)
-from belated.service.schemas import unit_of as told_unit
 from belated.service.settings import Limits
 from belated.spec import JSON_VERSION, Spec, from_json
 from belated.store.events import clocked
@@ -79,7 +67,7 @@ def constructed(make: Callable[..., Any], *given: Any, **named: Any) -> Any:
 
 
 def _deadline(value: Any, name: str, limits: Limits) -> str | float:
-    return read_deadline(convert(value, Span, name))
+    return schemas.read_deadline(convert(value, schemas.Span, name))
 
 
 def _deadline_of_knobs(value: Any, name: str, limits: Limits) -> str | float:
@@ -87,14 +75,16 @@ def _deadline_of_knobs(value: Any, name: str, limits: Limits) -> str | float:
     if isinstance(value, str | dict):
         return _deadline(value, name, limits)
     found = _deadline({"predictions": value}, name, limits)
-    check_whole(found)
+    schemas.check_whole(found)
     return found
 
 
 def _wait(value: Any, name: str, limits: Limits) -> Any:
     is_span = isinstance(value, str) and value not in ("adaptive", "skip")
     if is_span or (isinstance(value, dict) and value.keys() == {"seconds"}):
-        return read_span(convert(value, Span, name), f"{name}, unless it is adaptive or skip,")
+        return schemas.read_span(
+            convert(value, schemas.Span, name), f"{name}, unless it is adaptive or skip,"
+        )
     return value
 
 
@@ -105,13 +95,13 @@ def _bits(value: Any, name: str, limits: Limits) -> int:
 
 
 def _actions(value: Any, name: str, limits: Limits) -> Any:
-    return read_actions(convert(value, Actions, name))
+    return schemas.read_actions(convert(value, schemas.Actions, name))
 
 
 def _ranges(value: Any, name: str, limits: Limits) -> dict[str, Any]:
     """Return ranges by name: [low, high], an object with a type, or a list of values."""
     try:
-        return {each: _range(given) for each, given in convert(value, Plain, name).items()}
+        return {each: _range(given) for each, given in convert(value, schemas.Plain, name).items()}
     except (KeyError, TypeError):
         raise validation_error(
             f'{name}: a range is [low, high], or such as {{"type": "Log", "low": 1, "high": 9}}; '
@@ -132,7 +122,7 @@ def _range(given: Any) -> Any:
 
 def _spec(document: Any, name: str, limits: Limits) -> Spec:
     """Return a part from its JSON form, with or without the version around it."""
-    whole = convert(document, Plain, name)
+    whole = convert(document, schemas.Plain, name)
     if "spec" not in whole:
         whole = {"belated": JSON_VERSION, "spec": whole}
     try:
@@ -178,8 +168,8 @@ def unit_of(kind: str, model: Any) -> str | None:
     if timed.settings.deadline is None:
         return None
     if timed.settings.needs_times:
-        return SECONDS
-    return UNITS if timed._memory.has_times else PREDICTIONS
+        return schemas.SECONDS
+    return schemas.UNITS if timed._memory.has_times else schemas.PREDICTIONS
 
 
 def check_unit(kind: str, settings: dict[str, Any], model: Any) -> None:
@@ -188,11 +178,11 @@ def check_unit(kind: str, settings: dict[str, Any], model: Any) -> None:
         return
     given = settings["deadline"]
     is_number = kind == "Knobs" and not isinstance(given, str | dict)
-    wanted = PREDICTIONS if is_number else _told_unit(given)
+    wanted = schemas.PREDICTIONS if is_number else _told_unit(given)
     found = unit_of(kind, model)
     if found in (None, wanted):
         return
-    if wanted == PREDICTIONS:
+    if wanted == schemas.PREDICTIONS:
         raise Refused(
             409,
             "has_times",
@@ -205,12 +195,12 @@ def check_unit(kind: str, settings: dict[str, Any], model: Any) -> None:
 
 def check_new(settings: dict[str, Any]) -> None:
     """Refuse a new model with a deadline in the unit of times that were given in Python."""
-    if _told_unit(settings.get("deadline")) == UNITS:
+    if _told_unit(settings.get("deadline")) == schemas.UNITS:
         raise validation_error("deadline: give a new model one in seconds, or in predictions")
 
 
 def _told_unit(deadline: Any) -> str:
-    return SECONDS if deadline is None else told_unit(convert(deadline, Span, "deadline"))
+    return schemas.unit_of(convert(0 if deadline is None else deadline, schemas.Span, "deadline"))
 
 
 def _shown(kind: str, model: Any) -> dict[str, float | None] | None:
@@ -220,7 +210,7 @@ def _shown(kind: str, model: Any) -> dict[str, float | None] | None:
         return None
     deadline = clocked(model).settings.deadline
     assert deadline is not None  # as it has a unit
-    if unit == SECONDS:
+    if unit == schemas.SECONDS:
         return {unit: deadline}
     if math.isinf(deadline):
         return {unit: None}

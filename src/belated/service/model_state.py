@@ -19,7 +19,7 @@ from belated.service.model_factory import described, unit_of
 from belated.service.requests import Refused
 from belated.service.schemas import SECONDS
 from belated.service.settings import Limits
-from belated.service.watch import Moment, Watch, explain_stall, told
+from belated.service.watch import Watch, explain_stall, told
 from belated.store import Pending, StoredModel, events
 from belated.store.events import clocked
 
@@ -48,7 +48,6 @@ class Signer:
         self._keyed = blake2b(digest_size=12, key=key)  # the key is taken in once for all tickets
 
     def sign(self, model: int, ticket: int) -> str:
-        """Return a ticket of a model, as a client gets it."""
         said = self._keyed.copy()
         said.update(b"%d.%d" % (model, ticket))
         text = b2a_base64(said.digest(), newline=False).translate(_IN_URLS)
@@ -86,11 +85,9 @@ class ClosedKeys:
         self.tidy()
 
     def __contains__(self, key: object) -> bool:
-        """Tell whether a key was closed, and not opened since."""
         return key in self._closed
 
     def open(self, key: Key, ticket: int) -> None:
-        """Note that a key belongs to a new ticket."""
         self._closed.pop(key, None)
         self._tickets[key], self._keys[ticket] = ticket, key
 
@@ -254,11 +251,9 @@ class ModelState:
         return key if signed is None else self._signer.number(self.number, signed)  # type: ignore[return-value]
 
     def signed(self, ticket: int) -> str:
-        """Return a ticket as a client gets it."""
         return self._signer.sign(self.number, ticket)
 
     def note(self, pending: Pending, now: float) -> None:
-        """Note committed events, to be watched later."""
         for happened, answer in zip(pending.events, pending.answer, strict=True):
             for event in happened:
                 self.committed.append((event, answer, now))
@@ -304,7 +299,6 @@ class ModelState:
         return found
 
     def measure(self, report: dict[str, Any]) -> Measure:
-        """Return what is drawn over time."""
         if self.kind == "Chooser":
             mean, gain = report["mean_reward"], report["gain"]
             is_apprentice = report["mode"] == "apprentice"  # what is played is the baseline
@@ -412,39 +406,29 @@ class ModelState:
 
     @property
     def note_name(self) -> str:
-        """Where the curves are kept."""
         return f"service:watch:{self.number}"
 
     def kept(self) -> bytes:
-        """Return what is kept beside the model."""
         return json.dumps({"rewards": self.rewards, "watch": self.watch.kept()}).encode()
 
     def restore(self, note: bytes) -> None:
-        """Go on from what was kept."""
         about = json.loads(note)
         self.rewards = about["rewards"]
         self.watch.restore(about["watch"])
 
     def read_tail(self) -> None:
         """Find in the log when the newest tickets were asked for and answered, by which keys."""
-        asked: list[Moment] = []
-        answers: list[tuple[events.Event, Moment]] = []
         keys = self.closed_keys
         rounds, tail = self.stored.tail(_TAIL)
         newest = list(tail)
         ticket = rounds - sum(event[0] == events.PREDICT for event, _ in newest)
         for event, written in newest:
-            moment, key = Moment(written, told(event, written)), events.key_of(event)
+            key = events.key_of(event)
+            self.committed.append((event, (ticket,), written))
             if event[0] == events.PREDICT:
-                asked.append(moment)
-                self._asked = event if self.kind == "Chooser" else None
                 if key is not None:
                     keys.open(key, ticket)
                 ticket += 1
-                continue
-            if event[0] in events.ANSWERS:
-                answers.append((event, moment))
-            if event[0] in _CLOSING:
+            elif event[0] in _CLOSING:
                 keys.close(events.ticket_of(event) if key is None else key)
         keys.tidy()
-        self.watch.remember(rounds - len(asked), asked, answers)

@@ -96,12 +96,10 @@ async def _ranked(
 
 
 def _taken(event: str, why: str) -> Refused:
-    """Return the refusal of an event id that stands for something else."""
     return Refused(409, "event_taken", f"the event {event!r} {why}: use another eventId")
 
 
 def _arguments(given: Any, event: str, state: ModelState) -> tuple[dict[str, Any], list[str]]:
-    """Return the arguments of ``choose``, and the actions that are excluded."""
     menu: dict[str, Any] = {}
     for each in given.actions:
         if each.id in menu:
@@ -163,7 +161,6 @@ async def _told(
 
 
 async def _ranking(hub: Hub, request: Request) -> ModelState:
-    """Return the model of a request, or refuse."""
     name = request.path.get("name", DEFAULT_MODEL)
     try:
         return await of_kind(hub, name, "rank", "Chooser")

@@ -69,7 +69,6 @@ class Refused(Exception):
         self.message = message if is_short else message[: _LONGEST - 3] + "..."
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the body of the response."""
         return {"error": {"code": self.code, "message": self.message}}
 
 
@@ -103,7 +102,6 @@ def validation_error(message: str) -> Refused:
 
 
 def plain(value: Any) -> Any:
-    """Return what JSON can hold of values of NumPy and of mappings."""
     return value.tolist() if hasattr(value, "tolist") else dict(value)
 
 
@@ -114,7 +112,6 @@ _PLACE = re.compile(r"(.*?)(?: - at (?:`key` in )?`\$\.?(.*)`)?\Z", re.DOTALL)
 
 
 def decode(body: bytes | msgspec.Raw, type_: Any) -> Any:
-    """Return a body as a struct, or refuse it."""
     try:
         return _decoder(type_).decode(body)
     except msgspec.ValidationError as error:
@@ -126,7 +123,6 @@ def decode(body: bytes | msgspec.Raw, type_: Any) -> Any:
 
 
 def convert(value: Any, type_: Any, what: str) -> Any:
-    """Return plain data as another type, or refuse it."""
     try:
         return msgspec.convert(value, type_)
     except msgspec.ValidationError as error:
@@ -221,7 +217,6 @@ class Reading:
         return self._until.pop(asyncio.current_task(), 0.0) != _OVER
 
     def give_up(self, now: float) -> None:
-        """Cancel the tasks whose time is over."""
         for task, until in list(self._until.items()):
             if task is not None and _OVER < until <= now:
                 self._until[task] = _OVER
@@ -261,11 +256,9 @@ class Request:
         return None if value is None else value.decode("latin-1")
 
     def raw(self, name: bytes) -> bytes | None:
-        """Return a header as it was sent."""
         return self._headers.get(name)
 
     def add_header(self, name: bytes, value: bytes) -> None:
-        """Add a header, as if the client had sent it."""
         self.scope["headers"] = [*self.scope["headers"], (name, value)]
         self._headers[name] = value
 

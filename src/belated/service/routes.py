@@ -37,12 +37,10 @@ class Route(NamedTuple):
 
     @property
     def parts(self) -> list[str]:
-        """The path, split."""
         return self.path.split("/")
 
 
 def _of_methods() -> list[Route]:
-    """Return the routes of the methods of models: those that items call, and all others."""
     found = []
     for line in METHODS:
         path, name = f"/models/{{name}}/{line.name}", line.name
@@ -163,7 +161,6 @@ _KEY = "A repeated request with the same key gets the first response."
 
 @cache
 def description() -> dict[str, Any]:
-    """Return the description of all routes."""
     types = [Error, Text]
     for route in ROUTES:
         for each in (route.takes, route.gives):

@@ -81,7 +81,6 @@ class Server:
         return f"http://{socket.getfqdn()}:{self.port}" if is_any else self.url
 
     async def _begin(self) -> None:
-        """Answer from now on; models are loaded meanwhile."""
         task = asyncio.get_running_loop().run_in_executor(None, self._warm)
         task.add_done_callback(lambda done: done.exception())
         self._is_up.set()
@@ -151,7 +150,6 @@ class Server:
             self._failure = error
 
     def __exit__(self, *_: object) -> None:
-        """Stop, as a signal would."""
         self.stop()
 
     def stop(self) -> None:
@@ -165,7 +163,6 @@ class Server:
 
 
 def _listening(host: str, port: int) -> socket.socket:
-    """Return a socket that is bound, so that its port is known before anything is served."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=1024)

@@ -283,7 +283,6 @@ def _of_members(name: str, about: str, found: dict[str, Member]) -> Any:
 
 @cache
 def item(kind: str, verb: str) -> Any:
-    """Return the struct of an item that calls a method of models of a kind."""
     return _of_members(f"{kind}{verb.capitalize()}", "", {m.name: m for m in members(kind, verb)})
 
 
@@ -312,7 +311,6 @@ class MaybeItems(Struct):
 
 @cache
 def described_items(verb: str) -> Any:
-    """Return the struct that describes many items."""
     many: Any = Annotated[list[described_item(verb)], Meta(max_length=BATCH)]  # type: ignore[misc]
     return _request(f"{verb.capitalize()}Items", items=many)
 
@@ -327,7 +325,6 @@ _LONGEST = 100  # characters of a time or a duration
 
 
 def check_name(value: str) -> str:
-    """Return a name that a model may get."""
     if re.fullmatch(NAME, value) is None:
         raise validation_error(
             "the name of a model is 1 to 100 letters, digits, '.', '_' and '-', and begins with a "
@@ -337,7 +334,6 @@ def check_name(value: str) -> str:
 
 
 def read_actions(value: Any) -> Any:
-    """Return actions, or refuse a list that has one of them twice."""
     if isinstance(value, list) and len(set(value)) < len(value):
         raise validation_error("actions: an action is there twice")
     return value

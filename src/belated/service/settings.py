@@ -46,7 +46,6 @@ class Limits:
     patience: Annotated[float, "seconds for a body, or for a MiB of a larger one"] = 30.0
 
     def __post_init__(self) -> None:
-        """Refuse limits under which no request could be answered."""
         for each in fields(self):
             value = getattr(self, each.name)
             if TABLE[each.name].type is int and (type(value) is not int or value < 1):
@@ -87,7 +86,6 @@ class Settings:
     """Wraps the ASGI application, such as ``OpenTelemetryMiddleware``."""
 
     def __post_init__(self) -> None:
-        """Refuse what no server could use."""
         if not 0 <= self.port <= 65535:
             raise SpecError(f"serve: --port: a port is from 0 to 65535, got {self.port}")
         if self.advertise is not None and address_of(self.advertise, "serve: --advertise").path:
@@ -154,7 +152,6 @@ def flag_of(name: str) -> str:
 
 
 def variable_of(name: str) -> str:
-    """Return the environment variable of a setting."""
     return f"BELATED_{name.upper()}"
 
 

@@ -115,7 +115,6 @@ class Connections:
         return response
 
     def close(self) -> None:
-        """Close the idle connections."""
         while self._idle:
             with suppress(IndexError):  # another thread took the last one
                 self._idle.pop().close()

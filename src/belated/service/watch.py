@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import islice
 from time import time
-from typing import Any, NamedTuple
+from typing import Any
 
 from belated.models.clock import AFTER_DATES, SINCE_1970
 from belated.store import events as of
@@ -45,15 +45,6 @@ def told(event: Event, heard: float) -> float:
     return float(at)
 
 
-class Moment(NamedTuple):
-    """When something happened."""
-
-    heard: float
-    """By the clock of the server."""
-    told: float
-    """By the time that it was given; the same where it was given none."""
-
-
 class Watch:
     """Follows the events of one model."""
 
@@ -71,47 +62,40 @@ class Watch:
         """Thinned as they grow: [time, asked, answered, open, loss or reward so far, its count,
         and what that is to be compared with]."""
         self._every = 1.0
-        self._kept_at = -math.inf  # what is older is counted in the note that was gone on from
+        self._kept_at = -math.inf  # of the note; what is older is counted in it
         self.is_changed = False
 
     def ask(self, ticket: int, now: float, told: float | None = None) -> None:
-        """Count a prediction or choice, which may have a time of its own."""
-        self._ask(ticket, now, now if told is None else told)
-        self.asked += 1
-        self.last_asked = now
-        self.is_changed = True
-
-    def _ask(self, ticket: int, heard: float, told: float) -> None:
-        self._go_on(heard, told)
-        self._asked[ticket] = told
+        self._asked[ticket] = self._go_on(now, told)
+        if now > self._kept_at:
+            self.asked += 1
+            self.last_asked = now
+            self.is_changed = True
         if len(self._asked) >= 2 * REMEMBERED:  # many at a time: a dict is slow to find its first
             self._asked = dict(islice(self._asked.items(), REMEMBERED, None))
             kept = self._answered.items()
             self._answered = {ticket: came for ticket, came in kept if ticket in self._asked}
 
-    def _go_on(self, heard: float, told: float) -> None:
+    def _go_on(self, heard: float, told: float | None) -> float:
+        told = heard if told is None else told
         self._newest = max(self._newest, told)
         self._is_past = not -_OFF <= told - heard <= _OFF
+        return told
 
     def hear(self, event: Event, is_used: bool, now: float, told: float | None = None) -> None:
         """Count what was heard of a ticket."""
         if event[0] not in of.ANSWERS:
             return
-        came = now if told is None else told
-        self.answered += 1
-        self.late += not is_used
-        self.last_answered = now
-        self.is_changed = True
-        asked = self._asked.get(of.ticket_of(event))
-        if asked is not None:
-            self.ages[bisect_left(AGES, max(came - asked, 0.0))] += 1
-        self._close(event, now, came)
-
-    def _close(self, event: Event, heard: float, told: float) -> None:
-        self._go_on(heard, told)
-        ticket = of.ticket_of(event)
+        came, ticket, is_new = self._go_on(now, told), of.ticket_of(event), now > self._kept_at
+        if is_new:
+            self.answered += 1
+            self.late += not is_used
+            self.last_answered = now
+            self.is_changed = True
         if ticket in self._asked:
-            self._answered.setdefault(ticket, told)
+            self._answered.setdefault(ticket, came)
+            age = max(came - self._asked[ticket], 0.0)
+            self.ages[bisect_left(AGES, age)] += is_new
 
     def recent(self) -> list[list[Any]]:
         """Return some of the newest tickets: number, when asked, when first answered or None."""
@@ -141,37 +125,16 @@ class Watch:
     _KEPT = ("ages", "asked", "answered", "late", "last_asked", "last_answered", "points")
 
     def kept(self) -> dict[str, Any]:
-        """Return what a note keeps."""
         kept = {name: getattr(self, name) for name in self._KEPT}
         return {**kept, "every": self._every, "at": time()}
 
     def restore(self, about: dict[str, Any]) -> None:
-        """Go on from a note."""
-        if "last_asked" in about and len(about["ages"]) == len(self.ages):
-            for name in self._KEPT:
-                setattr(self, name, about[name])
-            self._every, self._kept_at = about["every"], about["at"]
-
-    def remember(
-        self, first: int, asked: Sequence[Moment], answers: list[tuple[Event, Moment]]
-    ) -> None:
-        """Learn from the log when tickets were asked for and answered, so that ages go on.
-
-        What is newer than the note that was gone on from is counted as well.
-        """
-        for ticket, moment in enumerate(asked, first):
-            self._ask(ticket, *moment)
-        new = [moment.heard for moment in asked if moment.heard > self._kept_at]
-        self.asked += len(new)
-        self.last_asked = new[-1] if new else self.last_asked
-        for event, moment in answers:
-            if moment.heard > self._kept_at:
-                self.hear(event, True, *moment)
-            else:
-                self._close(event, *moment)
+        """Go on from a note; events that are older than it are counted in it."""
+        for name in self._KEPT:
+            setattr(self, name, about[name])
+        self._every, self._kept_at = about["every"], about["at"]
 
     def about(self, now: float) -> dict[str, Any]:
-        """Return everything as plain data."""
         return {
             **{name: getattr(self, name) for name in self._KEPT},
             "now": now,

@@ -87,7 +87,6 @@ def open(
 
 
 def _opened(database: Tables, where: str, snapshot_every: int) -> Store:
-    """Return the store in a database, which is let go if it cannot be read."""
     try:
         return Store(database, where, snapshot_every)
     except BaseException:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from belated.errors import NotCommitted, StoreUnavailable
 
 if TYPE_CHECKING:
-    from belated.store.recovery import Entry
+    from belated.store.stored import StoredModel
 
 Notes = Iterable[tuple[str, bytes]]
-Added = tuple["Entry | None", int, int, str, Notes, bytes | None]
+Added = tuple["StoredModel | None", int, int, str, Notes, bytes | None]
 """What one call adds to a batch: the model, the number of its first event, how many there are,
 their text, notes that belong to them, and a snapshot of the model before that event."""
 
@@ -36,14 +36,13 @@ class Batch:
     def mark(self, error: BaseException | None = None) -> None:
         """Mark the batch as committed or failed; models of a failed one must be recovered."""
         if error is not None:
-            for entry, *_ in self.added:
-                if entry is not None:
-                    entry.is_stale = True
+            for model, *_ in self.added:
+                if model is not None:
+                    model._is_stale = True
         self.error, self.is_done = error, True
         self.added = []  # models know their newest batch, which need not know them
 
     def wake(self) -> None:
-        """Tell all callers that the batch is done."""
         for gate in self.gates:
             gate.release()
         for loop in {future.get_loop() for future in self.futures}:
@@ -71,7 +70,6 @@ COMMITTED.is_done = True
 
 
 def not_committed(error: BaseException) -> NotCommitted:
-    """Return what is raised for an event that was lost."""
     if isinstance(error, StoreUnavailable) and error.is_unknown:
         return NotCommitted(
             "the connection broke while the event was committed, and it may or may not count: what "
@@ -91,7 +89,6 @@ class Task:
         self.error: BaseException | None = None
 
     def run(self) -> None:
-        """Run it, and let the caller go on."""
         try:
             self.result = self.function()
         except BaseException as error:

@@ -45,7 +45,6 @@ class Described:
 
     @property
     def replayed(self) -> int:
-        """How many events a model with other settings played."""
         return self.eras[-1].until if self.eras else 0
 
     def eras_until(self, length: int) -> tuple[Era, ...]:
@@ -53,14 +52,8 @@ class Described:
         return (*self.eras, Era(length, self.spec)) if length > self.replayed else self.eras
 
     def take(self, now: Described) -> None:
-        """Take what has changed; number and name stay."""
-        self.spec, self.first, self.eras, self.has_rule = (
-            now.spec,
-            now.first,
-            now.eras,
-            now.has_rule,
-        )
-        self.length, self.erased, self.tickets = now.length, now.erased, now.tickets
+        """Take what has changed; number and name are the same."""
+        vars(self).update(vars(now))
 
 
 class Row(NamedTuple):

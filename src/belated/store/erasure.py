@@ -18,17 +18,8 @@ from typing import Any, NamedTuple
 from belated.errors import AlreadyObserved, StoreDamaged, UnknownTicket
 from belated.files import StrPath
 from belated.keys import Key
+from belated.store import events as of
 from belated.store.database import Described, Era, Readable, Row
-from belated.store.events import (
-    ANSWERING,
-    ERASED,
-    PREDICT,
-    encode_events,
-    erase_event,
-    key_of,
-    seal_row,
-    ticket_of,
-)
 from belated.store.kinds import KINDS
 from belated.store.lines import read_events
 
@@ -65,19 +56,19 @@ class KeyEvents:
             if found:
                 for place in found:
                     event = events[place]
-                    events[place] = erase_event(event) if event[0] == PREDICT else [ERASED]
-                text = encode_events(*events)
-                self.changed[row.first] = seal_row(*row[:2], row.written, text, row.size)
+                    events[place] = of.erase_event(event) if event[0] == of.PREDICT else [of.ERASED]
+                text = of.encode_events(*events)
+                self.changed[row.first] = of.seal_row(*row[:2], row.written, text, row.size)
                 self.numbers.update(row.first + place for place in found)
 
     def _is_of_key(self, event: list[Any], numbers: Iterator[int]) -> bool:
-        if event[0] == PREDICT:
+        if event[0] == of.PREDICT:
             ticket = next(numbers)
-        elif event[0] in ANSWERING:
-            ticket = ticket_of(event)
+        elif event[0] in of.ANSWERING:
+            ticket = of.ticket_of(event)
         else:
             return False
-        if key_of(event) == self._key:
+        if of.key_of(event) == self._key:
             self.tickets.add(ticket)
         return ticket in self.tickets
 
@@ -90,7 +81,9 @@ class KeyEvents:
         for ticket in self.tickets:
             with suppress(AlreadyObserved, UnknownTicket):
                 model.cancel(ticket)
-        model._keys.replace((key, of) for key, of in model._keys.items() if key != self._key)
+        model._keys.replace(
+            (key, ticket) for key, ticket in model._keys.items() if key != self._key
+        )
 
     def without(self, about: Described, objects: Any) -> Described:
         """Return what is known of a model, without the key in the snapshots of its settings."""
@@ -111,7 +104,7 @@ class KeyEvents:
 def check_erased(database: Readable, about: Described, key: Key, model: Any) -> None:
     """Raise ``StoreDamaged`` if a log or a model still knows a key."""
     for row, events in read_events(database, about, about.first):
-        if any(key_of(event) == key for event in events):
+        if any(of.key_of(event) == key for event in events):
             raise StoreDamaged(f"erase: event {row.first} or a later one still has the key")
     if key in dict(model._keys.items()):
         raise StoreDamaged("erase: the model still has a ticket of the key")

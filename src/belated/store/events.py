@@ -80,19 +80,11 @@ _HEAD = struct.Struct("<BI")
 _PLACE = struct.Struct("<qqqd")
 _PLAIN = frozenset({float, int, str, bool, type(None)})
 _TEXT = frozenset({str})
+_dumps = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 _as_tuple = tuple.__new__  # a named tuple made from a tuple takes half the time
 
 
-def writing(allow_nan: bool) -> Callable[[Any], str]:
-    """Return what writes JSON."""
-    return json.JSONEncoder(separators=(",", ":"), check_circular=False, allow_nan=allow_nan).encode
-
-
-_dumps = writing(allow_nan=True)
-
-
 def encode_events(*events: Event) -> str:
-    """Return events as text, with commas between them."""
     for event in events:
         while event[-1] is None:
             event.pop()
@@ -100,13 +92,11 @@ def encode_events(*events: Event) -> str:
 
 
 def seal_row(model: int, first: int, written: float, text: str, size: int) -> Row:
-    """Return a row of the log, of so many events."""
     place = model, first, size, written
     return _as_tuple(Row, (*place, _sealed(place, text.encode("ascii"))))
 
 
 def unseal_row(row: Row) -> bytes:
-    """Return the text of a row, or say that it is damaged."""
     body = _opened(row[:4], row.events)
     if body is None:
         raise StoreDamaged("a row of the log is damaged (checksum does not match)")
@@ -120,7 +110,6 @@ def move_row(row: Row, model: int) -> Row:
 
 
 def seal_snapshot(model: int, saved: Saved) -> bytes:
-    """Return a snapshot as it is stored."""
     return _sealed((model, saved.length, 0, 0.0), saved.blob)
 
 
@@ -153,7 +142,6 @@ def _opened(place: tuple[int, int, int, float], sealed: Any) -> bytes | None:
 
 
 def decode_events(bodies: Iterable[bytes]) -> list[Event]:
-    """Return the events of rows, in order."""
     try:
         return cast("list[Event]", json.loads(b"[" + b",".join(bodies) + b"]"))
     except (RecursionError, ValueError) as error:
@@ -181,7 +169,6 @@ def is_erased(event: Event) -> bool:
 
 
 def padded(event: Event, length: int) -> Event:
-    """Return an event with the nulls that were left out."""
     return event + [None] * (length - len(event))
 
 
@@ -260,27 +247,16 @@ def at_of(event: Event) -> LoggedTime | None:
 # --- Vectors --------------------------------------------------------------------------------------
 
 
-def encode_floats(array: NDArray[Any]) -> str:
-    """Return floats as text."""
-    return _words(array, "<f8")
-
-
-def encode_ints(array: NDArray[Any]) -> str:
-    """Return whole numbers as text."""
-    return _words(array, "<i8")
-
-
-def _words(array: NDArray[Any], kind: str) -> str:
+def encode_floats(array: NDArray[Any], kind: str = "<f8") -> str:
+    """Return floats as text; ``kind`` is "<i8" for whole numbers."""
     return binascii.b2a_base64(np.asarray(array, kind).tobytes(), newline=False).decode()
 
 
 def decode_floats(text: str) -> Floats:
-    """Undo ``encode_floats``."""
     return np.frombuffer(binascii.a2b_base64(text), "<f8").astype(np.float64)
 
 
 def decode_ints(text: str) -> Ints:
-    """Undo ``encode_ints``."""
     return np.frombuffer(binascii.a2b_base64(text), "<i8").astype(np.int64)
 
 
@@ -399,7 +375,8 @@ def _row(model: Any, features: Any, who: str) -> tuple[Any, Any]:
         return named if columns is None else cells_in(named), named
     indices, values, count = linear._rows.row(features)
     text = encode_floats(values[:count])
-    return features, [encode_ints(indices[:count]), text] if isinstance(features, tuple) else text
+    is_sparse = isinstance(features, tuple)
+    return features, [encode_floats(indices[:count], "<i8"), text] if is_sparse else text
 
 
 def decode_row(linear: Any, row: Any) -> Any:
@@ -427,30 +404,22 @@ def list_rows(model: Any, rows: Any, who: str) -> list[Any]:
 
 def _context(model: Any, context: Any, who: str) -> tuple[Any, Any]:
     context = row_of(context, who)
-    plain = None if context is None else _named_features(context, "a context", who)
+    plain = _named(context)
     return plain, plain
 
 
-def _named_features(features: Any, what: str, who: str) -> dict[str, Any]:
-    if not isinstance(features, Mapping):
-        raise BadFeatures(
-            f"{who}: {what} is a dict of numbers and strings, got {type(features).__name__}; "
-            "nothing has changed"
-        )
-    return plain_dict(features)
+def _named(features: Any) -> Any:
+    """Return features by name; what else was given is refused by the model."""
+    return plain_dict(features) if isinstance(features, Mapping) else features
 
 
 def _actions(model: Any, actions: Any, who: str) -> tuple[Any, Any]:
-    """Encode a list of names, or a dict of names and features."""
     if actions is None:
         return None, None
     names = names_of(tuple(actions) if isinstance(actions, Mapping) else actions)
     if not isinstance(actions, Mapping):
         return list(names), list(names)
-    menu = {
-        name: _named_features(actions[name], f"action {name!r}", who) if actions[name] else None
-        for name in names
-    }
+    menu = {name: _named(actions[name] or None) for name in names}
     return menu, menu
 
 
@@ -458,7 +427,6 @@ def _actions(model: Any, actions: Any, who: str) -> tuple[Any, Any]:
 
 
 def _ticket(model: Any, ticket: Any, who: str) -> tuple[Any, Any]:
-    """Encode a ticket as its number, or with a key as both."""
     number = model.ticket(ticket)
     return ticket, [number, ticket] if isinstance(ticket, str) else number
 

@@ -56,16 +56,13 @@ class Heartbeat:
 
     @property
     def clock(self) -> float:
-        """The time of the database, in seconds since 1970."""
         return monotonic() + self._ahead
 
     @property
     def is_silent(self) -> bool:
-        """Whether the database has not answered for some seconds."""
         return monotonic() - self._answered > LIMIT
 
     def check(self) -> None:
-        """Raise ``StoreUnavailable`` if the database does not answer."""
         if self.is_silent:
             raise StoreUnavailable(f"{self._where}: the database has not answered for {LIMIT:g} s")
 

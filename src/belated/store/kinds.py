@@ -46,7 +46,6 @@ class Kind(NamedTuple):
 
     @property
     def methods(self) -> dict[str, LoggedMethod]:
-        """The methods that change a model, by name."""
         return self.stored.methods
 
     def restored(self, blob: bytes, objects: Any = None) -> Any:
@@ -86,7 +85,6 @@ KINDS = {
 
 
 def kind_of(model: Any) -> str:
-    """Return the name of the kind of a model, or refuse it."""
     for name, kind in KINDS.items():
         if isinstance(model, kind.model):
             return name

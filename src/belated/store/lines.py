@@ -71,11 +71,9 @@ class LogLines(Iterator[Logged]):
         """The class of the model."""
 
     def __iter__(self) -> Iterator[Logged]:
-        """Return the lines that are left."""
         return self._lines
 
     def __next__(self) -> Logged:
-        """Return the next line."""
         return next(self._lines)
 
     def settings(self) -> Told | None:
@@ -103,11 +101,9 @@ class Reader:
         self._database, self._writer = database, writer
 
     def rows(self, model: int, first: int) -> Iterator[Row]:
-        """Return the rows of a model that hold events from ``first`` on."""
         return self._some(self._database.rows(model, first), _ROWS)
 
     def snapshots(self, model: int) -> Iterator[Saved]:
-        """Return the snapshots of a model, the newest first."""
         return self._some(self._database.snapshots(model), 1)
 
     def _some(self, found: Iterator[T], most: int) -> Iterator[T]:

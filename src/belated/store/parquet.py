@@ -15,19 +15,13 @@ from itertools import groupby, islice, takewhile
 from pathlib import Path
 from typing import Any
 
-from belated.errors import MissingExtra, StoreError
+from belated.errors import StoreError
 from belated.files import StrPath
 from belated.keys import Key
 from belated.logs.files import is_parquet
+from belated.logs.sources import arrow
+from belated.store import events as of
 from belated.store.database import Described, Era, Row, Saved, Source
-from belated.store.events import (
-    NAMES,
-    Event,
-    encode_events,
-    seal_row,
-    seal_snapshot,
-    unseal_snapshot,
-)
 from belated.store.kinds import KINDS
 from belated.store.lines import Logged, LogLines, lines, make_line
 from belated.store.tables import LARGEST
@@ -52,12 +46,10 @@ _ENDINGS = ("", ".parquet", ".pq")
 
 
 def _arrow(where: str) -> tuple[Any, Any]:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise MissingExtra("pyarrow", extra="logs", where=where) from None
-    return pyarrow, pyarrow.parquet
+    found = arrow(where)
+    import pyarrow.parquet
+
+    return found, pyarrow.parquet
 
 
 @contextmanager
@@ -87,25 +79,24 @@ def export(
 
     Returns how many events it has. ``note`` is written into the file as it is.
     """
-    arrow, parquet = _arrow("store.export")
-    schema = arrow.schema(
-        [(name, getattr(arrow, kind)()) for name, kind in _COLUMNS.items()],
+    pyarrow, parquet = _arrow("store.export")
+    schema = pyarrow.schema(
+        [(name, getattr(pyarrow, kind)()) for name, kind in _COLUMNS.items()],
         metadata={_ABOUT: _described(database, about, ticket), _NOTE: note},
     )
     count = 0
     kept = takewhile(lambda each: each[0].number < end, lines(database, about, ticket))
     with parquet.ParquetWriter(path, schema, compression="zstd") as writer:
         while table := [_cells(*each) for each in islice(kept, _TABLE)]:
-            writer.write_table(arrow.Table.from_pylist(table, schema=schema))
+            writer.write_table(pyarrow.Table.from_pylist(table, schema=schema))
             count += len(table)
     return count
 
 
-def _cells(line: Logged, row: Row, event: Event) -> dict[str, Any]:
-    """Return a line of the log with what the columns add to it."""
+def _cells(line: Logged, row: Row, event: of.Event) -> dict[str, Any]:
     features = None if line.features is None else json.dumps(line.features)
     shown = line._replace(key=_text_of(line.key), action=_text_of(line.action), features=features)
-    return {**shown._asdict(), "commit": row.first, "event": encode_events(event)}
+    return {**shown._asdict(), "commit": row.first, "event": of.encode_events(event)}
 
 
 def _described(database: Source, about: Described, ticket: int) -> bytes:
@@ -120,7 +111,7 @@ def _described(database: Source, about: Described, ticket: int) -> bytes:
             "erased": about.erased,
             "ticket": ticket,
             "rule": about.has_rule,
-            "base": _text(unseal_snapshot(next(sealed))) if about.base > 0 else None,
+            "base": _text(of.unseal_snapshot(next(sealed))) if about.base > 0 else None,
             "eras": [[era.until, _text(era.spec)] for era in about.eras],
         }
     ).encode()
@@ -202,16 +193,13 @@ class Loaded:
             self.base = [Saved(0, self.about.base, _blob(about["base"]))] if about["base"] else []
 
     def rows(self, model: int, first: int) -> Iterator[Row]:
-        """Return the rows that hold events from ``first`` on."""
         return (row for row in self.log if row.first + row.size > first)
 
     def snapshots(self, model: int) -> Iterator[Saved]:
-        """Return the snapshot that the log begins with, if there is one."""
-        return (saved._replace(blob=seal_snapshot(0, saved)) for saved in self.base)
+        return (saved._replace(blob=of.seal_snapshot(0, saved)) for saved in self.base)
 
 
 def _rows(found: list[tuple[int, int, float, str]], first: int) -> Iterator[Row]:
-    """Return rows of the log, as they were committed."""
     expected = first
     for commit, some in groupby(found, key=lambda line: line[1]):
         group = list(some)
@@ -221,7 +209,7 @@ def _rows(found: list[tuple[int, int, float, str]], first: int) -> Iterator[Row]
         written = float(group[0][2])
         if not math.isfinite(written):
             raise ValueError(f"event {expected} was written at {written}")
-        yield seal_row(
+        yield of.seal_row(
             0, expected, written, ",".join(_event(line[3]) for line in group), len(group)
         )
         expected += len(group)
@@ -231,13 +219,12 @@ def _event(text: str) -> str:
     event = json.loads(text)
     if not isinstance(event, list) or not event:
         raise ValueError("what is no event")
-    if event[0] not in NAMES:
+    if event[0] not in of.NAMES:
         raise ValueError(f"{event[0]!r} is no event")
-    return encode_events(event)
+    return of.encode_events(event)
 
 
 def _eras(given: Any, end: int) -> tuple[Era, ...]:
-    """Return eras that follow each other, up to an event."""
     eras, before = [], 0
     for until, spec in given:
         before = _whole(until, before + 1, end)

@@ -106,28 +106,16 @@ class PostgreSQL(Tables):
     def _reconnect(self) -> float:
         """Open the connection; return the time of the database, in seconds since 1970."""
         try:
-            connection = self.connect()
+            self._connection = self.connect()
         except self._driver.Error as error:
             raise StoreUnavailable(f"open: {self.where}: {_said(error)}") from error
-        try:
-            handle = socket.socket(fileno=os.dup(connection.fileno()))
-        except BaseException:
-            connection.close()
-            raise
-        self._connection, self._socket = connection, handle
-        try:
+        with self._connected() as connection:
+            self._socket = socket.socket(fileno=os.dup(connection.fileno()))
             self._prepare(connection)
             self.pid, clock = connection.execute(f"SELECT pg_backend_pid(), {CLOCK}").fetchone()
-        except self._driver.Error as error:
-            self._give_up(connection)
-            raise self._ours(f"open: {self.where}", error) from error
-        except BaseException:
-            self._give_up(connection)
-            raise
         return float(clock)
 
     def connect(self) -> Any:
-        """Return a new connection."""
         parameters = {**_PARAMETERS, **self._driver.conninfo.conninfo_to_dict(self._url)}
         connection = self._driver.connect(autocommit=True, **parameters)
         try:
@@ -138,7 +126,6 @@ class PostgreSQL(Tables):
         return connection
 
     def check(self) -> None:
-        """Raise ``StoreUnavailable`` if the database does not answer at the moment."""
         if self._heartbeat is not None:
             self._heartbeat.check()
 
@@ -162,7 +149,6 @@ class PostgreSQL(Tables):
                 execute("SELECT 1")
 
     def _prepare(self, connection: Any) -> None:
-        """Make the tables where there are none."""
         with connection.transaction():
             connection.execute("SELECT pg_advisory_xact_lock(%s, %s)", (_CLASS, _SETTING_UP))
             comment = connection.execute(
@@ -186,7 +172,6 @@ class PostgreSQL(Tables):
 
     @contextmanager
     def _transaction(self, is_long: bool = False) -> Iterator[Execute]:
-        """Commit what is done inside, or leave everything as it was."""
         with self._connected(is_write=True) as connection, connection.transaction():
             if is_long:
                 connection.execute("SET LOCAL statement_timeout = 0")
@@ -194,12 +179,10 @@ class PostgreSQL(Tables):
 
     @contextmanager
     def _reading(self) -> Iterator[Execute]:
-        """Read, statement by statement."""
         with self._connected() as connection:
             yield _executing(connection)
 
     def _add_row(self, row: tuple[Any, ...]) -> None:
-        """Add one row of events, and commit."""
         with self._connected(is_write=True) as connection:
             connection.execute(ADD_ROW.replace("?", "%s"), row)
 
@@ -224,7 +207,6 @@ class PostgreSQL(Tables):
             connection.execute(_SESSION)
 
     def _give_up(self, connection: Any) -> None:
-        """Close a connection; once more does no harm."""
         with suppress(self._driver.Error):
             connection.close()
         if connection is not self._connection:
@@ -242,7 +224,6 @@ class PostgreSQL(Tables):
             handle.close()
 
     def _ours(self, what: str, error: Exception, is_unknown: bool = False) -> StoreError:
-        """Return our error for one of the driver."""
         driver, errors = self._driver, self._driver.errors
         away = (
             driver.OperationalError,
@@ -258,7 +239,6 @@ class PostgreSQL(Tables):
     def write(
         self, rows: Sequence[Row], snapshots: Sequence[Saved], notes: Sequence[Note] = ()
     ) -> None:
-        """Append to the logs of models that this session holds."""
         self._open()
         if not {r.model for r in rows} | {s.model for s in snapshots} <= self._held:
             raise StoreUnavailable(f"{self.where}: the connection was lost, and the models with it")
@@ -267,7 +247,6 @@ class PostgreSQL(Tables):
     # --- One writer -----------------------------------------------------------------------------
 
     def hold(self, model: int) -> None:
-        """Become the writer of a model, or raise ``StoreInUse``."""
         if model in self._held:
             return
         until = monotonic() + _PATIENCE
@@ -295,7 +274,6 @@ class PostgreSQL(Tables):
             return bool(execute(_END, (_CLASS, model, self._lost[model])))
 
     def _disown(self, execute: Execute, model: int) -> None:
-        """Remove the row that names this session as the owner of a model."""
         execute("DELETE FROM owners WHERE model = ?", (model,))
 
     def _in_use(self, model: int) -> StoreInUse:
@@ -314,7 +292,6 @@ class PostgreSQL(Tables):
         )
 
     def release(self, model: int) -> None:
-        """Let another one write a model."""
         self._lost.pop(model, None)
         if model in self._held:
             self._held.discard(model)
@@ -323,7 +300,6 @@ class PostgreSQL(Tables):
                 execute("SELECT pg_advisory_unlock(?, ?)", (_CLASS, model))
 
     def close(self) -> None:
-        """Let go of the connection, and of all models with it."""
         connection, self._connection = self._connection, None
         self._held.clear()
         self.pid = None
@@ -342,7 +318,6 @@ class PostgreSQL(Tables):
         return self._heartbeat.clock
 
     def is_alive(self, address: str) -> bool:
-        """Tell whether a process at an address that has models is alive, as far as is known."""
         assert self._heartbeat is not None
         return self._heartbeat.is_alive(address)
 

@@ -1,42 +1,26 @@
-"""Models with other settings that see an old log: tickets are the same, keys come later."""
+"""Models with other settings that see an old log: tickets are the same, keys come later.
+
+Settings that are not given keep their values (``with_settings``).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from inspect import signature
 from typing import Any
 
-from belated.errors import (
-    AlreadyObserved,
-    BadFeatures,
-    BadFeedback,
-    SpecError,
-    StoreError,
-    UnknownTicket,
-)
+from belated import errors
 from belated.keys import Key
 from belated.models.chooser import Chooser
+from belated.models.clock import has_unit
+from belated.models.intervals import Intervals
 from belated.models.knobs import Knobs
 from belated.models.learner.learner import Learner
+from belated.models.linear.model import LinearModel
+from belated.store import events as of
 from belated.store.database import Described, Era, Readable
-from belated.store.events import (
-    ANSWERING,
-    CANCEL,
-    ERASED,
-    OBSERVE,
-    PLAYED,
-    PREDICT,
-    TICK,
-    Event,
-    LoggedMethod,
-    LoggedTime,
-    at_of,
-    clocked,
-    is_erased,
-    key_of,
-    ticket_of,
-)
-from belated.store.kinds import KINDS, answerable, needs_times
+from belated.store.kinds import KINDS, answerable, kind_of, needs_times
 from belated.store.lines import REFUSALS, read_events
 
 
@@ -57,7 +41,7 @@ class Rebuilt:
         is_shadow: bool = False,
     ) -> None:
         if about.first > length:
-            raise StoreError(
+            raise errors.StoreError(
                 f"rebuild: the events of {about.name!r} before event {about.first} were compacted, "
                 "so that no other model can see them"
             )
@@ -90,16 +74,16 @@ class Rebuilt:
         keys = [(key, ticket) for key, ticket in self._keys.items() if ticket in alive]
         self.model._keys.replace(keys)
 
-    def _see(self, event: Event) -> None:
+    def _see(self, event: of.Event) -> None:
         while self.length >= self._end:
             self._begin_era(*next(self._eras))
         try:
-            if event[0] != ERASED:
+            if event[0] != of.ERASED:
                 self._play(self._kind.of_code[event[0]], event)
-            if event[0] in (OBSERVE, CANCEL):
-                self._keys.pop(key_of(event), None)  # type: ignore[arg-type]
+            if event[0] in (of.OBSERVE, of.CANCEL):
+                self._keys.pop(of.key_of(event), None)  # type: ignore[arg-type]
         except REFUSALS as error:
-            raise StoreError(
+            raise errors.StoreError(
                 f"rebuild: event {self.length} of {self._about.name!r} cannot be played with these "
                 f"settings: {error}"
             ) from error
@@ -111,50 +95,50 @@ class Rebuilt:
             self._before = self._kind.model.restore(spec)
             self._gave_times = needs_times(self._before)
 
-    def _play(self, method: LoggedMethod, event: Event) -> None:
+    def _play(self, method: of.LoggedMethod, event: of.Event) -> None:
         code, model = method.code, self.model
         if isinstance(model, Learner) and model._takes_function:
-            raise StoreError(
+            raise errors.StoreError(
                 f"rebuild: {model.spec.kind} takes functions, and the log has the gradients that "
                 "they gave at the points of then"
             )
         named = method.arguments_of(model, event)
-        if code == PREDICT:
+        if code == of.PREDICT:
             key = named.pop("key", None)
             if key is not None:
                 self._keys[key] = model.rounds
-        elif code in ANSWERING:
-            named["ticket"] = ticket_of(event)
-        if code == TICK:
-            at = self._timed(at_of(event))
+        elif code in of.ANSWERING:
+            named["ticket"] = of.ticket_of(event)
+        if code == of.TICK:
+            at = self._timed(of.at_of(event))
             if at is not None:
                 model.tick(at)
             return
         if method.at:
-            named[method.at] = now = self._timed(at_of(event))
+            named[method.at] = now = self._timed(of.at_of(event))
             if method.deadline:
                 named[method.deadline] = self._own_span(named.get(method.deadline), now)
         if method.played and isinstance(model, Chooser):
             self._choose(model, named, event[method.played])
         elif method.played:
             _play_knobs(model, named, event[method.played])
-        elif code in ANSWERING:
+        elif code in of.ANSWERING:
             # Other ranges may not have the settings that knobs played.
-            bad = BadFeedback if isinstance(model, Knobs) else UnknownTicket
-            with suppress(AlreadyObserved, UnknownTicket, bad):
-                if code == PLAYED:
+            bad = errors.BadFeedback if isinstance(model, Knobs) else errors.UnknownTicket
+            with suppress(errors.AlreadyObserved, errors.UnknownTicket, bad):
+                if code == of.PLAYED:
                     _follow(model, *named.values())
                 else:
                     method.call(model, named)
         else:
             method.call(model, named)
-        if is_erased(event):
-            with suppress(AlreadyObserved, UnknownTicket):
+        if of.is_erased(event):
+            with suppress(errors.AlreadyObserved, errors.UnknownTicket):
                 model.cancel(model.rounds - 1)
 
     # --- Times ----------------------------------------------------------------------------------
 
-    def _timed(self, at: LoggedTime | None) -> LoggedTime | None:
+    def _timed(self, at: of.LoggedTime | None) -> of.LoggedTime | None:
         """Return the time of an event for the model.
 
         Where the log has none and the model needs one, it is when the event was written. A model
@@ -162,7 +146,7 @@ class Rebuilt:
         a user gives. Where the deadline was a length of time the store gave them, and nobody has
         thought of a number as one of theirs.
         """
-        clock = clocked(self.model)
+        clock = of.clocked(self.model)
         settings = clock.settings
         if at is None:
             return self._written if settings.needs_times else None
@@ -171,13 +155,13 @@ class Rebuilt:
             return at
         return None if self._gave_times or clock._times.are_counted else at
 
-    def _own_span(self, span: float | None, now: LoggedTime | None) -> float | None:
+    def _own_span(self, span: float | None, now: of.LoggedTime | None) -> float | None:
         """Return the deadline of one ticket for the model, at a time of its clock.
 
         One in time says nothing to a model that counts predictions, nor the other way round: then
         it is that of all tickets.
         """
-        clock = clocked(self.model)
+        clock = of.clocked(self.model)
         if clock.settings.deadline is None:
             return None
         was_length = self._gave_times or self.has_times
@@ -217,7 +201,7 @@ def _play_knobs(model: Knobs, named: dict[str, Any], played: Any) -> None:
             continue
         named[argument] = {}
         for name, value in context.items():
-            with suppress(BadFeatures):
+            with suppress(errors.BadFeatures):
                 model.settings.features({name: value})
                 named[argument][name] = value
     _follow(model, model.predict(**named).ticket, played)
@@ -227,6 +211,61 @@ def _follow(model: Knobs, ticket: int, setting: Any) -> None:
     """Say what was played; a setting that the knobs cannot have closes its ticket."""
     try:
         model._follow(ticket, setting)
-    except SpecError:
-        with suppress(AlreadyObserved, UnknownTicket):
+    except errors.SpecError:
+        with suppress(errors.AlreadyObserved, errors.UnknownTicket):
             model.cancel(ticket)
+
+
+# --- Settings -------------------------------------------------------------------------------------
+
+_INTERNAL = {"decide": "_decide"}  # arguments that are kept under another name
+
+
+def with_settings(model: Any, changes: Mapping[str, Any]) -> Any:
+    """Return a model that has seen nothing, with the settings of another but for ``changes``.
+
+    >>> model = with_settings(LinearModel("logistic", bits=8, deadline="30d"), {"bits": 10})
+    >>> model.settings.loss, model.settings.bits, model.settings.deadline
+    ('logistic', 10, 2592000.0)
+    """
+    kind = KINDS[kind_of(model)].model
+    names = list(signature(kind).parameters)
+    if kind is Intervals:
+        names = [*signature(LinearModel).parameters, "coverage"]
+    unknown = [name for name in changes if name not in names]
+    if unknown:
+        raise errors.SpecError(
+            f"rebuild: a {kind.__name__} has no setting {unknown[0]!r}; it has {', '.join(names)}"
+        )
+    found = {name: _value(model, name) for name in names}
+    wait = changes.get("wait")
+    if has_unit(wait) and wait != "adaptive" and "deadline" not in changes:
+        found["deadline"] = None  # which such a wait stands for
+    arguments = {**found, **changes}
+    if kind is Intervals:
+        coverage = arguments.pop("coverage")
+        return Intervals(LinearModel(**arguments), coverage)
+    return kind(**arguments)
+
+
+def _value(model: Any, name: str) -> Any:
+    """Return an argument as the model was given it."""
+    if name == "deadline":
+        return _deadline(of.clocked(model).settings)
+    if name == "interactions" and isinstance(model, Chooser):
+        return model._settings.crossing
+    for holder in (model._settings, of.clocked(model), of.clocked(model)._settings, model):
+        if hasattr(holder, _INTERNAL.get(name, name)):
+            found = getattr(holder, _INTERNAL.get(name, name))
+            return list(found) if isinstance(found, tuple) and name == "constraints" else found
+    raise AttributeError(name)
+
+
+def _deadline(settings: Any) -> Any:
+    if settings.deadline is None:
+        return None
+    if settings.needs_times:
+        return f"{settings.deadline!r}s"
+    if settings.counts_predictions:
+        return {"predictions": int(settings.deadline)}
+    return settings.deadline

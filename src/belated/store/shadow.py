@@ -42,12 +42,10 @@ class Shadow:
 
     @classmethod
     def opened(cls, kind: str, body: bytes) -> Shadow:
-        """Return the shadow that a note holds."""
         head, _, snapshot = body.partition(b"\n")
         return cls(KINDS[kind].restored(snapshot), *json.loads(head))
 
     def body(self) -> bytes:
-        """Return the note that holds it."""
         snapshot: bytes = self.model.snapshot()
         return json.dumps([self.length, self._has_times]).encode() + b"\n" + snapshot
 
@@ -102,7 +100,6 @@ class Shadows:
         self._keep(about, shadow)
 
     def end(self, about: Described) -> None:
-        """Forget the shadow of a model."""
         self._store.forget(_name(about), AFTER_DATES)
         self._known[about.number] = None
 

@@ -63,32 +63,24 @@ class SQLite(Tables):
         if self._lock is None:
             raise StoreClosed(f"{self.path} is closed, or belongs to the process before a fork")
         if self._connection is None:
+            name = str(self.path)  # SQLite has deleted the log with the connection before
+            self._files = {name: self._files[name]} if name in self._files else {}
+            self.check()  # a store whose file was deleted must not become a new one
             try:
-                self._connection = self._connected()
+                self._connection = sqlite3.connect(
+                    self.path, isolation_level=None, check_same_thread=False, timeout=10.0
+                )
             except sqlite3.Error as error:
                 raise self._ours(error) from error
+            with self._reading() as execute:
+                execute("PRAGMA trusted_schema = OFF")
+                _prepare(self._connection, self.path)
+                for pragma, value in self.pragmas.items():
+                    execute(f"PRAGMA {pragma} = {value}")
+                execute("SELECT 1 FROM models")  # which makes the write-ahead log
+                found = {path: os.stat(path) for path in (name, self._log)}
+                self._files = {path: (each.st_dev, each.st_ino) for path, each in found.items()}
         return self._connection
-
-    def _connected(self) -> sqlite3.Connection:
-        """Return a new connection, once all is as it must be."""
-        name = str(self.path)  # SQLite has deleted the log with the connection before
-        self._files = {name: self._files[name]} if name in self._files else {}
-        self.check()  # a store whose file was deleted must not become a new one
-        connection = sqlite3.connect(
-            self.path, isolation_level=None, check_same_thread=False, timeout=10.0
-        )
-        try:
-            connection.execute("PRAGMA trusted_schema = OFF")
-            _prepare(connection, self.path)
-            for name, value in self.pragmas.items():
-                connection.execute(f"PRAGMA {name} = {value}")
-            connection.execute("SELECT 1 FROM models").fetchone()  # which makes the write-ahead log
-            found = {path: os.stat(path) for path in (str(self.path), self._log)}
-            self._files = {path: (each.st_dev, each.st_ino) for path, each in found.items()}
-        except BaseException:
-            _close(connection)
-            raise
-        return connection
 
     def check(self) -> None:
         """Raise ``StoreUnavailable`` if a file was deleted, moved, replaced or truncated."""
@@ -106,7 +98,6 @@ class SQLite(Tables):
 
     @contextmanager
     def _transaction(self, is_long: bool = False) -> Iterator[Execute]:
-        """Commit what is done inside, or leave everything as it was."""
         self._open()
         self.check()  # if it fails, the connection stays open for reading
         with self._reading() as execute:
@@ -116,7 +107,6 @@ class SQLite(Tables):
 
     @contextmanager
     def _reading(self) -> Iterator[Execute]:
-        """Read, statement by statement."""
         connection = self._open()
         try:
             yield lambda text, values=(): connection.execute(text, values).fetchall()
@@ -125,10 +115,9 @@ class SQLite(Tables):
             raise
 
     def _add_row(self, row: tuple[Any, ...]) -> None:
-        """Add one row of events, and commit."""
         connection = self._connection or self._open()
         self.check()
-        try:
+        try:  # without a context, which takes longer
             connection.execute(ADD_ROW, row)
         except BaseException as error:
             self._fail(error)
@@ -159,7 +148,6 @@ class SQLite(Tables):
             raise self._ours(error) from error
 
     def _ours(self, error: sqlite3.Error) -> StoreError:
-        """Return our error for one of SQLite."""
         if isinstance(error, sqlite3.OperationalError):  # of the disk, and maybe not for long
             is_full = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
             return StoreUnavailable(f"{self.path}: {error}", is_full)
@@ -168,7 +156,6 @@ class SQLite(Tables):
         return StoreDamaged(f"{self.path}: {error}")
 
     def close(self) -> None:
-        """Let go of the file and of the lock."""
         connection, self._connection = self._connection, None
         if connection is not None:
             _close(connection)
@@ -245,13 +232,11 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _steps(before: int, version: int) -> str:
-    """Return what leads from the tables of one version, 0 for none, to those of another."""
     migrations = [text for to, text in MIGRATIONS.items() if before < to <= version]
     return "".join([_FIRST, *migrations] if before == 0 else migrations)
 
 
 def _schema(connection: sqlite3.Connection) -> set[tuple[str, str, str]]:
-    """Return what a database is made of, less what SQLite itself adds."""
     rows = connection.execute("SELECT type, name, coalesce(sql, '') FROM sqlite_master").fetchall()
     own = ("table", "index")  # whose names nobody else can give
     return {row for row in rows if not (row[0] in own and row[1].startswith("sqlite_"))}
@@ -259,7 +244,6 @@ def _schema(connection: sqlite3.Connection) -> set[tuple[str, str, str]]:
 
 @cache
 def _expected(version: int) -> set[tuple[str, str, str]]:
-    """Return what a store of a version is made of."""
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.executescript(_steps(0, version))
         return _schema(connection)

@@ -11,16 +11,7 @@ from functools import partial
 from time import time
 from typing import Any, Self, TypeVar, overload
 
-from belated.errors import (
-    SnapshotError,
-    SpecError,
-    StoreClosed,
-    StoreDamaged,
-    StoreError,
-    StoreInUse,
-    StoreUnavailable,
-    UnknownModel,
-)
+from belated import errors
 from belated.files import StrPath
 from belated.keys import Key, check_key
 from belated.logger import LOG
@@ -45,10 +36,10 @@ from belated.store.kinds import (
     kind_of,
 )
 from belated.store.lines import LogLines, Reader, lines, read_events
-from belated.store.rebuild import Rebuilt
-from belated.store.recovery import Entry, check_rule, first_ticket, recover_model
-from belated.store.settings import with_settings
+from belated.store.rebuild import Rebuilt, with_settings
+from belated.store.recovery import first_ticket, recover_model
 from belated.store.shadow import Shadows
+from belated.store.stored import StoredModel, check_rule
 from belated.store.tables import Tables, at
 from belated.store.writer import Writer
 
@@ -89,7 +80,7 @@ class Store:
         """The database, for long reads that commits interrupt."""
         self.shadows = Shadows(self)
         """Second models on the same events."""
-        self._entries: dict[str, Entry] = {}
+        self._models: dict[str, StoredModel] = {}
         self.losses = 0
         """How often the connection to a shared database was lost, and all models with it."""
         self.on_lost: Callable[[], None] | None = None
@@ -98,15 +89,13 @@ class Store:
         self.writer.run(self._reconcile)
         try:
             self.writer.run(database.clean)  # if a process was killed while it erased
-        except StoreUnavailable as error:
+        except errors.StoreUnavailable as error:
             LOG.warning("%s", error)
 
     def __enter__(self) -> Self:
-        """Return the store."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close the store."""
         self.close()
 
     def close(self) -> None:
@@ -128,33 +117,33 @@ class Store:
                     self.writer.run(self._mark_all)
         finally:
             self._is_open = False
-            with suppress(StoreClosed):  # by an earlier call that was interrupted
+            with suppress(errors.StoreClosed):  # by an earlier call that was interrupted
                 self.writer.run(self._database.close, is_last=True)
 
     def _save_all(self) -> None:
-        for entry in list(self._entries.values()):
-            with entry.lock:
-                if entry.length - entry.saved >= _FEW and not entry.is_stale:
-                    _stored(entry)._save(entry.model)
+        for stored in list(self._models.values()):
+            with stored._lock:
+                if stored._length - stored._saved >= _FEW and not stored._is_stale:
+                    stored._save(stored._model)
 
     def _mark_all(self) -> None:
         """Note how long the logs are, so that it is seen if they become shorter."""
-        entries = list(self._entries.values())
-        longer = {e.about.number: e.committed for e in entries if e.committed > e.about.length}
+        stored = list(self._models.values())
+        longer = {e._about.number: e._committed for e in stored if e._committed > e._about.length}
         if longer:
-            with suppress(StoreError):  # it is in the logs as well
+            with suppress(errors.StoreError):  # it is in the logs as well
                 self._database.mark(longer)
 
     def check_open(self) -> None:
         """Refuse calls after the end."""
         if not self._is_open:
-            raise StoreClosed(f"the store {self.where} is closed")
+            raise errors.StoreClosed(f"the store {self.where} is closed")
         self._check_process()
 
     def _check_process(self) -> None:
         """Refuse calls in a forked process before they wait for locks that nobody gives back."""
         if _forks[0] != self._process:
-            raise StoreError(
+            raise errors.StoreError(
                 f"the store {self.where} was opened by the process that this one was forked from; "
                 "open a store after the fork, in the one process that uses it (gunicorn: in "
                 "post_worker_init; Celery: in worker_process_init), or use belated serve"
@@ -204,37 +193,39 @@ class Store:
         """
         self.check_open()
         while True:
-            entry = self._entries.get(name) if spec is None and type(name) is str else None
-            if entry is None:
+            stored = self._models.get(name) if spec is None and type(name) is str else None
+            if stored is None:
                 with self._lock:
-                    entry = self._opened(name, spec)
-            with entry.lock:  # and no other, so that other models are used meanwhile
-                if self._entries.get(name) is entry:
-                    entry.open(spec)
-                    return _stored(entry)
+                    stored = self._opened(name, spec)
+            with stored._lock:  # and no other, so that other models are used meanwhile
+                if self._models.get(name) is stored:
+                    stored._open_for(spec)
+                    return stored
 
-    def _opened(self, name: str, spec: Any) -> Entry:
+    def _opened(self, name: str, spec: Any) -> StoredModel:
         """Return what all share who use a model, which is put in if it is new."""
-        entry = self._find(name)
-        if entry is None and spec is None:
+        stored = self._find(name)
+        if stored is None and spec is None:
             raise self._unknown(name)
-        if entry is None:
+        if stored is None:
             about = Described(0, name, kind_of(spec), spec.snapshot(), 0, has_rule=has_rule(spec))
             if self.writer.run(lambda: self._add(about)):
-                return self._entries[name]
-            entry = self._find(name)  # another process was quicker
-            if entry is None:
-                raise StoreError(f"{name!r} was made and deleted meanwhile; nothing has changed")
+                return self._models[name]
+            stored = self._find(name)  # another process was quicker
+            if stored is None:
+                raise errors.StoreError(
+                    f"{name!r} was made and deleted meanwhile; nothing has changed"
+                )
         if spec is not None:
-            self._compare(entry.about, spec)
-        return entry
+            self._compare(stored._about, spec)
+        return stored
 
     def models(self) -> list[str]:
         """Return the names of all models, sorted."""
         self.check_open()
         if self._database.is_shared:
             self.writer.run(self._reconcile)
-        return sorted(self._entries)
+        return sorted(self._models)
 
     def delete(self, name: str, note: tuple[str, bytes] | None = None) -> None:
         """Remove a model with its log; there is no way back.
@@ -242,16 +233,16 @@ class Store:
         ``note`` is the name and the body of a note that is kept in the same commit (see ``keep``).
         """
         self.check_open()  # before the locks, which nobody may give back after a fork
-        with self._lock, (entry := self._there(name)).lock:
+        with self._lock, (stored := self._there(name))._lock:
 
             def delete() -> None:
-                self._own(entry.about)
+                self._own(stored._about)
                 notes = () if note is None else (Note(note[0], time(), note[1]),)
-                self._database.delete(entry.about.number, notes)
+                self._database.delete(stored._about.number, notes)
                 self._forget(name)
 
             self.writer.run(delete)
-            self.shadows.end(entry.about)
+            self.shadows.end(stored._about)
 
     def release(self, name: str) -> None:
         """Forget a model, and let another process write it where several share a store.
@@ -259,58 +250,55 @@ class Store:
         Nothing of it is lost: ``model`` brings it back, and so do calls of those who still have it.
         """
         self.check_open()
-        with self._lock, (entry := self._there(name)).lock:
+        with self._lock, (stored := self._there(name))._lock:
 
             def release() -> None:
-                entry.model, entry.is_stale = None, True
-                self._database.release(entry.about.number)
+                stored._model, stored._is_stale = None, True
+                self._database.release(stored._about.number)
 
             self.writer.run(release)
 
-    def _there(self, name: str) -> Entry:
-        """Return what all share who use a model, which must be there."""
+    def _there(self, name: str) -> StoredModel:
         self.check_open()
-        entry = self._find(name)
-        if entry is None:
+        stored = self._find(name)
+        if stored is None:
             raise self._unknown(name)
-        return entry
+        return stored
 
-    def _find(self, name: str) -> Entry | None:
+    def _find(self, name: str) -> StoredModel | None:
         """Return what all share who use a model, also if another process has just made it."""
-        if _checked(name) not in self._entries and self._database.is_shared:
+        if _checked(name) not in self._models and self._database.is_shared:
             self.writer.run(self._reconcile)
-        return self._entries.get(name)
+        return self._models.get(name)
 
-    def _unknown(self, name: str) -> UnknownModel:
-        known = sorted(self._entries)
+    def _unknown(self, name: str) -> errors.UnknownModel:
+        known = sorted(self._models)
         there = ", ".join(map(repr, known[:20])) or "none"
         more = f", and {len(known) - 20} more" if len(known) > 20 else ""
-        return UnknownModel(f"no model {name!r} in {self.where}; there are: {there}{more}")
+        return errors.UnknownModel(f"no model {name!r} in {self.where}; there are: {there}{more}")
 
     def _reconcile(self) -> None:
         """Forget models that are not there any more, and read about new ones."""
         numbers = self._database.numbers()
-        for name, entry in list(self._entries.items()):
-            if numbers.get(name) != entry.about.number:
+        for name, stored in list(self._models.items()):
+            if numbers.get(name) != stored._about.number:
                 self._forget(name)
-        for name in numbers.keys() - self._entries.keys():
+        for name in numbers.keys() - self._models.keys():
             about = self._database.described(numbers[name])
             if about is not None:
                 if about.kind not in KINDS:
-                    raise StoreDamaged(f"{name!r} is a {about.kind}, which no store holds")
-                self._entries[name] = Entry(self, about)
+                    raise errors.StoreDamaged(f"{name!r} is a {about.kind}, which no store holds")
+                self._models[name] = KINDS[about.kind].stored(self, about)
 
     def _forget(self, name: str) -> None:
-        """Forget a model that is not there any more."""
-        self._entries.pop(name).about.is_deleted = True
+        self._models.pop(name)._about.is_deleted = True
 
     def _add(self, about: Described, rows: Iterable[Row] = (), saved: Iterable[Saved] = ()) -> bool:
-        """Put a model with a log into the database, unless there is one of that name."""
         number = self._database.create(about, rows, saved)
         if number is None:
             return False
         about.number = number
-        self._entries[about.name] = Entry(self, about)
+        self._models[about.name] = KINDS[about.kind].stored(self, about)
         return True
 
     def _compare(self, about: Described, spec: Any) -> None:
@@ -318,12 +306,12 @@ class Store:
         if kind_of(spec) == about.kind and spec.snapshot() == about.spec:
             if has_rule(spec) == about.has_rule:
                 return
-            raise SpecError(
+            raise errors.SpecError(
                 f"the model {about.name!r} in {self.where} was put in "
                 f"{'with' if about.has_rule else 'without'} a rule of its own (decide), and this "
                 "is one of the other kind; nothing has changed"
             )
-        raise SpecError(
+        raise errors.SpecError(
             f"the model {about.name!r} in {self.where} has other settings than these; nothing has "
             f"changed: store.model({about.name!r}) returns it as it is, and "
             f"store.rebuild({about.name!r}, spec, to={about.name!r}) builds one with these "
@@ -337,60 +325,60 @@ class Store:
         now, count = time(), 0
         snapshots: list[Saved] = []
         notes: dict[str, Note] = {}
-        texts: dict[Entry, list[str]] = {}
-        ends: dict[Entry, int] = {}  # of the logs
-        for entry, first, size, text, kept, snapshot in added:
+        texts: dict[StoredModel, list[str]] = {}
+        ends: dict[StoredModel, int] = {}  # of the logs
+        for stored, first, size, text, kept, snapshot in added:
             for name, body in kept:
-                row = None if entry is None else at(entry.about.number, first)
+                row = None if stored is None else at(stored._about.number, first)
                 notes[name] = Note(name, now, body, row, size or None)
-            if entry is None:
+            if stored is None:
                 continue
             if snapshot is not None:
-                snapshots.append(Saved(entry.about.number, first, snapshot))
+                snapshots.append(Saved(stored._about.number, first, snapshot))
                 continue
-            end = ends.get(entry, entry.committed)
+            end = ends.get(stored, stored._committed)
             if first != end:
-                raise StoreError(
-                    f"{entry.about.name!r}: event {first} would follow event {end - 1} of the log; "
-                    "it is not written"
+                raise errors.StoreError(
+                    f"{stored._about.name!r}: event {first} would follow event {end - 1} of the "
+                    "log; it is not written"
                 )
-            texts.setdefault(entry, []).append(text)
-            ends[entry] = end + size
+            texts.setdefault(stored, []).append(text)
+            ends[stored] = end + size
         rows = [
-            seal_row(entry.about.number, first, now, ",".join(texts[entry]), end - first)
-            for entry, end in ends.items()
-            for first in (entry.committed,)
+            seal_row(stored._about.number, first, now, ",".join(texts[stored]), end - first)
+            for stored, end in ends.items()
+            for first in (stored._committed,)
         ]
         self._database.write(rows, snapshots, list(notes.values()))
-        for entry, end in ends.items():
-            count += end - entry.committed
-            entry.committed = end
+        for stored, end in ends.items():
+            count += end - stored._committed
+            stored._committed = end
         return count
 
     def _lost(self) -> None:
         """Have all models recovered, where others may write them meanwhile."""
         self.losses += 1
-        self.writer.fail(StoreError(f"the connection to {self.where} was lost"))
-        for entry in list(self._entries.values()):
-            entry.is_stale = True
+        self.writer.fail(errors.StoreError(f"the connection to {self.where} was lost"))
+        for stored in list(self._models.values()):
+            stored._is_stale = True
         if self.on_lost is not None:
             self.on_lost()
 
-    def recover(self, entry: Entry) -> None:
+    def recover(self, stored: StoredModel) -> None:
         """Make a model what its log says that it is, for this store alone to write.
 
         Its lock is held; other models are used meanwhile.
         """
         while True:
-            losses = self._hold(entry.about)
-            found = recover_model(self.reader, entry.about, entry.objects)
-            if found.length < entry.committed:
-                raise StoreDamaged(
-                    f"{entry.about.name!r}: the log ends before event {found.length}, and "
-                    f"{entry.committed} were committed: something was taken out of it"
+            losses = self._hold(stored._about)
+            found = recover_model(self.reader, stored._about, stored._objects)
+            if found.length < stored._committed:
+                raise errors.StoreDamaged(
+                    f"{stored._about.name!r}: the log ends before event {found.length}, and "
+                    f"{stored._committed} were committed: something was taken out of it"
                 )
             with suppress(_Lost):
-                self._run_held(losses, partial(entry.take, found))
+                self._run_held(losses, partial(stored._take, found))
                 return
 
     def _run_held(self, losses: int, function: Callable[[], T]) -> T:
@@ -407,7 +395,7 @@ class Store:
         """Become the writer of a model; the error of ``hold`` gets the name of the model."""
         try:
             self._database.hold(about.number)
-        except StoreInUse as error:
+        except errors.StoreInUse as error:
             error.model = about.name
             raise
 
@@ -421,7 +409,7 @@ class Store:
                 if now is None:
                     about.is_deleted = True
                     self._database.release(about.number)
-                    raise UnknownModel(f"the model {about.name!r} was deleted")
+                    raise errors.UnknownModel(f"the model {about.name!r} was deleted")
                 about.take(now)
             return self.losses
 
@@ -455,14 +443,14 @@ class Store:
         if spec is None or isinstance(spec, Mapping):
             spec = self.respecified(name, spec or {})
         with self._lock:
-            entry = self._there(name)
-        about = entry.about
+            stored = self._there(name)
+        about = stored._about
         if kind_of(spec) != about.kind:
-            raise SpecError(
+            raise errors.SpecError(
                 f"rebuild: {name!r} is a {about.kind}, and so must be what sees its log"
             )
-        if to is not None and _checked(to) != name and to in self._entries:
-            raise SpecError(f"rebuild: there is a model {to!r}; nothing has changed")
+        if to is not None and _checked(to) != name and to in self._models:
+            raise errors.SpecError(f"rebuild: there is a model {to!r}; nothing has changed")
         blob = spec.snapshot()
         rebuilt = Rebuilt(about, KINDS[about.kind].restored(blob, spec._parts))
         _check_start(about, spec, rebuilt.model)
@@ -471,16 +459,16 @@ class Store:
             rebuilt.finish()
             return rebuilt.model
         with self._lock:
-            if self._there(name) is not entry:
-                raise StoreError(f"rebuild: the model {name!r} was deleted meanwhile")
-            with entry.lock:
+            if self._there(name) is not stored:
+                raise errors.StoreError(f"rebuild: the model {name!r} was deleted meanwhile")
+            with stored._lock:
                 losses = self._hold(about)
                 rebuilt.go_on(self.reader)  # what has come meanwhile
                 rebuilt.finish()
                 if check is not None:
                     check(rebuilt.model)
                 saved = Saved(about.number, rebuilt.length, rebuilt.model.snapshot())
-                self._run_held(losses, lambda: self._put(entry, spec, blob, saved, to))
+                self._run_held(losses, lambda: self._put(stored, spec, blob, saved, to))
                 return self.model(to, spec)
 
     def respecified(self, name: str, changes: Mapping[str, Any]) -> Any:
@@ -493,18 +481,18 @@ class Store:
         spec = KINDS[about.kind].restored(about.spec, objects)
         return with_settings(spec, changes) if changes else spec
 
-    def _put(self, entry: Entry, spec: Any, blob: bytes, saved: Saved, to: str) -> None:
+    def _put(self, stored: StoredModel, spec: Any, blob: bytes, saved: Saved, to: str) -> None:
         """Store a model that was built from the log of another, with that log."""
-        about = entry.about
+        about = stored._about
         changed = replace(about, name=to, spec=blob, eras=about.eras_until(saved.length))
         changed.has_rule, changed.erased, changed.tickets = has_rule(spec), 0, None
         if to != about.name:
             rows = self._database.rows(about.number, 0)  # some at a time, as they are written
-            if to in self._entries or not self._add(changed, rows, [saved]):
-                raise SpecError(f"rebuild: there is a model {to!r}; nothing has changed")
+            if to in self._models or not self._add(changed, rows, [saved]):
+                raise errors.SpecError(f"rebuild: there is a model {to!r}; nothing has changed")
             return
         self._restate(about, changed, saved)
-        entry.objects, entry.is_stale = spec._parts, True
+        stored._objects, stored._is_stale = spec._parts, True
 
     def _restate(
         self,
@@ -526,7 +514,7 @@ class Store:
         a copy of it in memory, as it is now; None where there is none. ``report`` of the model has
         that of its shadow, which is brought up to date when it is looked at.
         """
-        about = self._there(name).about
+        about = self._there(name)._about
         if spec is not None:
             _check_start(about, spec, spec)
             self.shadows.begin(about, spec, self.respecified(name, {}))
@@ -535,7 +523,7 @@ class Store:
 
     def end_shadow(self, name: str) -> None:
         """Remove the shadow of a model."""
-        self.shadows.end(self._there(name).about)
+        self.shadows.end(self._there(name)._about)
 
     def compact(self, name: str, before: Time | int | None = None) -> int:
         """Let a snapshot stand for old events, and drop them; return how many are dropped.
@@ -545,8 +533,8 @@ class Store:
         """
         self.check_open()
         when = None if before is None else time_of(before, "compact")
-        with self._lock, (entry := self._there(name)).lock:
-            about, objects = entry.about, entry.objects
+        with self._lock, (stored := self._there(name))._lock:
+            about, objects = stored._about, stored._objects
             self.shadows.of(about, fewest=1)  # which could not read what is dropped
             losses = self._hold(about)
             until = None if when is None else self._first_since(about, when)
@@ -571,7 +559,7 @@ class Store:
         check_rule(about, objects)
         found = recover_model(self.reader, about, objects, until)
         if found.length < about.replayed:
-            raise StoreError(
+            raise errors.StoreError(
                 f"compact: {about.name!r} got its settings at event {about.replayed}; compact it "
                 "to there or further"
             )
@@ -585,7 +573,6 @@ class Store:
         return Saved(about.number, length, blob)
 
     def _first_since(self, about: Described, when: float) -> int:
-        """Return the number of the first event that was committed at a time or later."""
         last = about.first
         for row in self.reader.rows(about.number, about.first):
             if row.written >= when:
@@ -607,26 +594,26 @@ class Store:
         """
         check_key(key)
         self.model(name)
-        with self._lock, (entry := self._there(name)).lock:
-            model, about, objects = entry.ready(), entry.about, entry.objects
+        with self._lock, (stored := self._there(name))._lock:
+            model, about, objects = stored._ready(), stored._about, stored._objects
             ticket = first_ticket(self.reader, about, objects)
             known = {found for each, found in model._keys.items() if each == key}
             found = KeyEvents(self.reader, about, key, ticket, known)
             names: list[str] = []
             if found.tickets:
                 losses = self._hold(about)
-                entry.is_stale = True  # from now on, also if this is interrupted
+                stored._is_stale = True  # from now on, also if this is interrupted
                 changed = found.without(about, objects)
                 if rebuild:
                     rebuilt = Rebuilt(changed, KINDS[about.kind].restored(changed.spec, objects))
                     rebuilt.go_on(found)
                     rebuilt.finish()
                     model, changed.erased, changed.tickets = rebuilt.model, 0, None
-                    changed.eras = changed.eras_until(entry.length)
+                    changed.eras = changed.eras_until(stored._length)
                 else:
-                    changed.erased, changed.tickets = entry.length, ticket
+                    changed.erased, changed.tickets = stored._length, ticket
                     found.cancel(model)
-                saved = self._saved(about, model, entry.length, objects)
+                saved = self._saved(about, model, stored._length, objects)
                 self.shadows.erase(about, found, rebuild)
                 names = self.writer.run(
                     lambda: self._database.notes_with(about.number, found.numbers)
@@ -634,7 +621,7 @@ class Store:
                 rows = found.changed.values()
                 self._run_held(losses, lambda: self._restate(about, changed, saved, (rows, names)))
             self.writer.run(self._database.clean)
-            check_erased(self.reader, about, key, entry.ready())
+            check_erased(self.reader, about, key, stored._ready())
         return Erased(len(found.tickets), len(found.numbers), tuple(names))
 
     # --- Notes ----------------------------------------------------------------------------------
@@ -679,8 +666,8 @@ class Store:
         """Return what is known of a model now, and what its log cannot hold."""
         self.check_open()
         with self._lock:
-            entry = self._there(name)
-            return replace(entry.about), entry.objects
+            stored = self._there(name)
+            return replace(stored._about), stored._objects
 
     def events(self, about: Described, first: int, end: int) -> Iterator[tuple[Event, float]]:
         """Return the events from ``first`` to before ``end``, and when each was written."""
@@ -709,7 +696,7 @@ class Store:
             count = parquet.export(self.reader, about, beside, ticket, end, note)
             now = self.writer.run(lambda: self._database.described(about.number))
             if now is None or replace(now, length=about.length) != about:
-                raise StoreError(
+                raise errors.StoreError(
                     f"export: {name!r} was deleted, compacted, rebuilt or erased from meanwhile; "
                     "nothing is written"
                 )
@@ -739,35 +726,33 @@ class Store:
         check_rule(about, objects)
         found = recover_model(loaded, about, objects)
 
-        def add() -> Entry:
+        def add() -> StoredModel:
             self._check_new(name)
             if not self._add(about, loaded.log, loaded.base):
-                raise SpecError(f"load: there is a model {name!r}; nothing has changed")
+                raise errors.SpecError(f"load: there is a model {name!r}; nothing has changed")
             self._own(about)
-            entry = self._entries[name]
-            entry.objects = objects
-            entry.take(found)
-            return entry
+            stored = self._models[name]
+            stored._objects = objects
+            stored._take(found)
+            return stored
 
         with self._lock:
             self.check_open()
-            return _stored(self.writer.run(add))
+            return self.writer.run(add)
 
     def _check_new(self, name: str) -> None:
-        if _checked(name) in self._entries:
-            raise SpecError(f"load: there is a model {name!r}; nothing has changed")
+        if _checked(name) in self._models:
+            raise errors.SpecError(f"load: there is a model {name!r}; nothing has changed")
 
     def __repr__(self) -> str:
-        """Return where the store is."""
         return f"<Store {self.where}>"
 
 
 def _checked(name: Any) -> str:
-    """Refuse what cannot be the name of a model."""
     if not isinstance(name, str) or not 0 < len(name) <= _LONGEST_NAME:
-        raise SpecError(f"the name of a model is a text of 1 to {_LONGEST_NAME} characters")
+        raise errors.SpecError(f"the name of a model is a text of 1 to {_LONGEST_NAME} characters")
     if "\x00" in name or any("\ud800" <= letter <= "\udfff" for letter in name):
-        raise SpecError(f"the name of a model is Unicode text without nulls, got {name!r}")
+        raise errors.SpecError(f"the name of a model is Unicode text without nulls, got {name!r}")
     return name
 
 
@@ -777,10 +762,10 @@ def _check_start(about: Described, spec: Any, model: Any) -> None:
     origin = about.eras[0].spec if about.eras else about.spec
     try:
         begun = kind.restored(origin, spec._parts).rounds
-    except SnapshotError:  # it has Python objects of its own, and so nobody can tell
+    except errors.SnapshotError:  # it has Python objects of its own, and so nobody can tell
         return
     if model.rounds != begun:
-        raise SpecError(
+        raise errors.SpecError(
             f"rebuild: the model {about.name!r} was put in after {begun} predictions, so that its "
             f"tickets begin there; one that has seen {model.rounds} has others"
             if begun
@@ -788,10 +773,5 @@ def _check_start(about: Described, spec: Any, model: Any) -> None:
         )
 
 
-def _stored(entry: Entry) -> Any:
-    """Return a model for its users."""
-    return KINDS[entry.about.kind].stored(entry)
-
-
-class _Lost(StoreError):
+class _Lost(errors.StoreError):
     """The connection to a shared database was lost, and others may have written since."""

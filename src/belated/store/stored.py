@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import update_wrapper
@@ -14,33 +15,33 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
-from belated.errors import BadFeatures, BelatedError, NotCommitted, SpecError
+from belated.errors import (
+    BadFeatures,
+    BelatedError,
+    NotCommitted,
+    SpecError,
+    StoreError,
+    UnknownModel,
+)
 from belated.frames import Frame, is_frame
 from belated.logger import LOG
 from belated.missing import is_missing
 from belated.models.clock import SINCE_1970
+from belated.models.linear.model import LinearModel
 from belated.models.methods import METHODS
 from belated.models.moments import AWARE, NUMBERS, Moment, Time, as_text, read_time
 from belated.models.named import listed_keys, named
 from belated.models.online import is_column
+from belated.store import events as of
 from belated.store.batch import COMMITTED, Batch
-from belated.store.events import (
-    Event,
-    LoggedMethod,
-    LoggedTime,
-    clocked,
-    encode_events,
-    list_rows,
-    logged_methods,
-    read_span,
-    time_in,
-)
 from belated.store.writer import Writer
 from belated.tables import report_html
 
 if TYPE_CHECKING:
+    from belated.store.database import Described
     from belated.store.erasure import Erased
-    from belated.store.recovery import Entry
+    from belated.store.recovery import Recovered
+    from belated.store.store import Store
 
 T = TypeVar("T")
 Call = tuple[str, dict[str, Any]]
@@ -57,7 +58,7 @@ class Pending:
     __slots__ = ("_writer", "answer", "batch", "events")
 
     def __init__(
-        self, answer: Any, batch: Batch, writer: Writer, events: Sequence[list[Event]] = ()
+        self, answer: Any, batch: Batch, writer: Writer, events: Sequence[list[of.Event]] = ()
     ) -> None:
         self.answer, self.batch, self._writer = answer, batch, writer
         self.events = events
@@ -94,25 +95,31 @@ class StoredModel:
     is used, and logged.
     """
 
-    __slots__ = ("_entry", "_writer")
-    methods: ClassVar[dict[str, LoggedMethod]] = {}
+    methods: ClassVar[dict[str, of.LoggedMethod]] = {}
     """Those that change the model, by name."""
 
-    def __init__(self, entry: Entry) -> None:
-        self._entry = entry
-        self._writer = entry.store.writer
+    def __init__(self, store: Store, about: Described) -> None:
+        self._store, self._about, self._writer = store, about, store.writer
+        self._objects: Any = None  # what a log cannot hold: a rule, a spec with Python objects
+        self._lock = threading.RLock()
+        self._model: Any = None
+        self._is_stale = True  # it may have events that will never be committed
+        self._length = 0  # events so far; also the number of the next
+        self._committed = 0  # events that are on disk: the next row of the log begins there
+        self._saved = 0  # events before the newest snapshot
+        self._needs_times = False  # whether events without a time get that of the system
+        self._newest: Batch | None = None  # where the newest event is
 
     _repr_html_ = report_html
 
     # --- Events ---------------------------------------------------------------------------------
 
-    def _done(self, method: LoggedMethod, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        """Call a method, and return its answer once it is committed."""
+    def _done(self, method: of.LoggedMethod, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
         return self._apply([(method, method.bind(given, named))], is_single=True).result()
 
     def _apply(
         self,
-        wanted: list[tuple[LoggedMethod, dict[str, Any]]],
+        wanted: list[tuple[of.LoggedMethod, dict[str, Any]]],
         note: Noted | None = None,
         is_single: bool = False,
     ) -> Pending:
@@ -121,19 +128,18 @@ class StoredModel:
         The error of a refused call is raised if it is a single one, and else stands in the place
         of its answer.
         """
-        entry = self._entry
-        entry.store.check_open()  # before the lock, which nobody may give back after a fork
+        self._store.check_open()  # before the lock, which nobody may give back after a fork
         self._writer.check()
         answers: list[Any] = []
-        events: list[list[Event]] = []
-        with entry.lock:
-            model = entry.ready()
+        events: list[list[of.Event]] = []
+        with self._lock:
+            model = self._ready()
             try:
                 for method, arguments in wanted:
                     try:
                         answer, some = self._called(model, method, arguments)
                     except BelatedError as error:
-                        if is_single or entry.is_stale:  # then those before are lost as well
+                        if is_single or self._is_stale:  # then those before are lost as well
                             raise
                         answer, some = error, []
                     answers.append(answer)
@@ -141,21 +147,23 @@ class StoredModel:
                 batch, happened = COMMITTED, list(chain.from_iterable(events))
                 if happened:
                     notes = () if note is None else (note(answers),)
-                    batch = self._writer.add(entry, encode_events(*happened), len(happened), notes)
+                    batch = self._writer.add(
+                        self, of.encode_events(*happened), len(happened), notes
+                    )
             except BelatedError:  # a call of a function here could be interrupted before the mark
                 if not is_single:
-                    entry.is_stale = True
+                    self._is_stale = True
                 raise
             except BaseException:
-                entry.is_stale = True
+                self._is_stale = True
                 raise
-            if entry.length - entry.saved >= entry.store.snapshot_every:
+            if self._length - self._saved >= self._store.snapshot_every:
                 self._save(model)
         return Pending(answers[0] if is_single else answers, batch, self._writer, events)
 
     def _called(
-        self, model: Any, method: LoggedMethod, arguments: dict[str, Any]
-    ) -> tuple[Any, list[Event]]:
+        self, model: Any, method: of.LoggedMethod, arguments: dict[str, Any]
+    ) -> tuple[Any, list[of.Event]]:
         """Call a method of a model; return its answer, and the events that are logged.
 
         ``arguments`` become what the model is given.
@@ -167,13 +175,13 @@ class StoredModel:
         try:
             method.finish(event, answer)
         except BaseException:  # the model has changed
-            self._entry.is_stale = True
+            self._is_stale = True
             raise
         return answer, [event]
 
     def _called_many(
-        self, model: Any, method: LoggedMethod, arguments: dict[str, Any]
-    ) -> tuple[Any, list[Event]]:
+        self, model: Any, method: of.LoggedMethod, arguments: dict[str, Any]
+    ) -> tuple[Any, list[of.Event]]:
         """Call a method for many at once, which is logged as one event for each."""
         single, who = self.methods[method.line.single], method.name
         as_frame = arguments.pop("as_frame", False)
@@ -183,7 +191,7 @@ class StoredModel:
         for name, given in arguments.items():
             kind = method.kinds[name]
             if kind == "row":
-                arguments[name] = columns[kind] = list_rows(model, given, who)
+                arguments[name] = columns[kind] = of.list_rows(model, given, who)
             elif kind == "ticket":
                 heard = named(given, model._keys, who)
                 numbers = heard.tickets.tolist() if heard.names is None else heard.names
@@ -221,11 +229,11 @@ class StoredModel:
                 single.finish(event, answer, place)
             return (frame.of(answer) if as_frame and frame is not None else answer), events
         except BaseException:  # as in ``_called``
-            self._entry.is_stale = True
+            self._is_stale = True
             raise
 
     def _take_frame(
-        self, method: LoggedMethod, arguments: dict[str, Any], is_needed: bool
+        self, method: of.LoggedMethod, arguments: dict[str, Any], is_needed: bool
     ) -> Frame | None:
         """Replace a frame by its rows as dicts, because the log keeps names; return the frame."""
         name = method.names.get("row", "")
@@ -238,9 +246,9 @@ class StoredModel:
         arguments[name] = list(frame.dicts())
         return frame
 
-    def _event(self, model: Any, method: LoggedMethod, arguments: dict[str, Any]) -> Event:
+    def _event(self, model: Any, method: of.LoggedMethod, arguments: dict[str, Any]) -> of.Event:
         """Return what is logged of a call, before it; ``arguments`` become what will be read."""
-        event: Event = method.blank.copy()
+        event: of.Event = method.blank.copy()
         for name, place, encode in method.before:
             if name not in arguments:
                 continue
@@ -249,23 +257,22 @@ class StoredModel:
             else:
                 arguments[name], event[place] = encode(model, arguments[name], method.name)
         if method.at and (
-            self._entry.needs_times or method.is_tick or not method.timed.isdisjoint(arguments)
+            self._needs_times or method.is_tick or not method.timed.isdisjoint(arguments)
         ):
             self._add_times(method, event, arguments)
         return event
 
     def _save(self, model: Any) -> None:
         """Add a snapshot to the open batch; the lock is held."""
-        entry = self._entry
-        entry.saved = entry.length
+        self._saved = self._length
         try:
-            self._writer.add(entry, "", 0, snapshot=model.snapshot())
+            self._writer.add(self, "", 0, snapshot=model.snapshot())
         except NotCommitted:  # those who wait for their events are told
             return
         except (BelatedError, MemoryError) as error:  # the log has everything all the same
             LOG.warning("%r: no snapshot was written: %s", self.name, error)
         except BaseException:  # as in ``held``
-            entry.is_stale = True
+            self._is_stale = True
             raise
 
     def begin(self, name: str, *given: Any, **named: Any) -> Pending:
@@ -298,7 +305,7 @@ class StoredModel:
         wanted = [(method, method.bind((), dict(given))) for method, given in named]
         return self._apply(wanted, note)  # all of them are right calls
 
-    def _method(self, name: str) -> LoggedMethod:
+    def _method(self, name: str) -> of.LoggedMethod:
         method = self.methods.get(name)
         if method is None:
             raise SpecError(f"no such method, {name!r}; there are: {', '.join(self.methods)}")
@@ -310,15 +317,14 @@ class StoredModel:
 
         It is there to be looked at; what changes it goes through the verbs.
         """
-        entry = self._entry
-        entry.store.check_open()
-        with entry.lock:
+        self._store.check_open()
+        with self._lock:
             try:
-                yield entry.ready()
+                yield self._ready()
             except BelatedError:
                 raise
             except BaseException:  # as in ``read``
-                entry.is_stale = True
+                self._is_stale = True
                 raise
 
     def try_lock(self, events: int) -> bool:
@@ -327,37 +333,35 @@ class StoredModel:
         It cannot while another thread has the lock, the model must be recovered, or a snapshot is
         due. A caller that gets True calls ``unlock``.
         """
-        entry = self._entry
-        if not entry.lock.acquire(blocking=False):
+        if not self._lock.acquire(blocking=False):
             return False
-        is_due = entry.length + events - entry.saved >= entry.store.snapshot_every
-        if entry.is_stale or is_due:
-            entry.lock.release()
+        is_due = self._length + events - self._saved >= self._store.snapshot_every
+        if self._is_stale or is_due:
+            self._lock.release()
             return False
         return True
 
     def unlock(self) -> None:
         """Give the lock of ``try_lock`` back."""
-        self._entry.lock.release()
+        self._lock.release()
 
-    def tail(self, most: int) -> tuple[int, Iterator[tuple[Event, float]]]:
+    def tail(self, most: int) -> tuple[int, Iterator[tuple[of.Event, float]]]:
         """Return how many rounds there are, and the newest events until then with their times."""
-        entry, store = self._entry, self._entry.store
-        end, rounds = self.read(lambda model: (entry.length, int(model.rounds)))
-        return rounds, store.events(entry.about, max(entry.about.first, end - most), end)
+        self, store = self, self._store
+        end, rounds = self.read(lambda model: (self._length, int(model.rounds)))
+        return rounds, store.events(self._about, max(self._about.first, end - most), end)
 
     def read(self, read: Callable[[Any], T]) -> T:
         """Return what is read of the model, once all that it stands on is committed."""
-        entry = self._entry
-        entry.store.check_open()  # as in ``_apply``
+        self._store.check_open()  # as in ``_apply``
         while True:
-            with entry.lock:  # not ``held``: an interrupt within its generator could keep the lock
+            with self._lock:  # not ``held``: an interrupt within its generator could keep the lock
                 try:
-                    found, newest = read(entry.ready()), entry.newest
+                    found, newest = read(self._ready()), self._newest
                 except BelatedError:
                     raise
                 except BaseException:  # an interrupt may have left an answer half applied
-                    entry.is_stale = True
+                    self._is_stale = True
                     raise
             with suppress(NotCommitted):  # then what was read has never been
                 if newest is not None:
@@ -366,34 +370,36 @@ class StoredModel:
 
     # --- The clock ------------------------------------------------------------------------------
 
-    def _add_times(self, method: LoggedMethod, event: Event, arguments: dict[str, Any]) -> None:
+    def _add_times(
+        self, method: of.LoggedMethod, event: of.Event, arguments: dict[str, Any]
+    ) -> None:
         """Put the time of an event and the deadline of its ticket where they belong."""
         at, who = arguments.get(method.at), method.name
         span = arguments.get(method.deadline)
         span = None if is_missing(span) else span
-        if at is None and span is None and not (self._entry.needs_times or method.is_tick):
+        if at is None and span is None and not (self._needs_times or method.is_tick):
             return
         now = self._now(read_time(at, who), who, method.is_tick)
         arguments[method.at] = event[method.places[method.at]] = now
         if span is not None:
-            seconds, found = time_in(now), read_span(span, who)
+            seconds, found = of.time_in(now), of.read_span(span, who)
             self._clocked._times.check_unit(math.nan if seconds is None else seconds, span, who)
             arguments[method.deadline] = event[method.places[method.deadline]] = found
 
-    def _now(self, moment: Moment | None, who: str, is_tick: bool) -> LoggedTime | None:
+    def _now(self, moment: Moment | None, who: str, is_tick: bool) -> of.LoggedTime | None:
         """Return the time of an event as it is logged; that of the system where a model needs one.
 
         The time of the system is a date with a time zone, UTC, unless times have been numbers.
         """
         if moment is None:
-            if not (is_tick or self._entry.needs_times):
+            if not (is_tick or self._needs_times):
                 return None
             if not is_tick and self._clocked._memory.kind_of_times == NUMBERS:
                 return time()
             moment = Moment(time(), AWARE)
         return self._told(moment, who)
 
-    def _told(self, at: Moment, who: str) -> LoggedTime:
+    def _told(self, at: Moment, who: str) -> of.LoggedTime:
         """Return a time as it is logged; refuse a date that does not go with earlier times.
 
         A date is logged as a text where the number would not say to the model that it is one. Else
@@ -408,58 +414,85 @@ class StoredModel:
 
     @property
     def _clocked(self) -> Any:
-        """The model that has the clock; the caller has the lock."""
-        return clocked(self._entry.model)
+        return of.clocked(self._model)
 
     # --- State ----------------------------------------------------------------------------------
+
+    def _open_for(self, spec: Any) -> None:
+        """Have the model ready, with what a spec has that a log cannot hold, if one is given."""
+        before = self._objects
+        is_new = self._model is None or self._about.has_rule
+        if spec is not None and is_new and spec._parts is not before:
+            self._objects, self._is_stale = spec._parts, True
+        try:
+            self._ready()
+        except BaseException:  # such as a rule that does not say what the log has
+            self._objects = before
+            raise
+
+    def _ready(self) -> Any:
+        """Return the model as it was committed and applied; the caller has the lock."""
+        if self._about.is_deleted:
+            raise UnknownModel(f"the model {self._about.name!r} was deleted")
+        self._store.check_open()
+        if self._about.has_rule:
+            check_rule(self._about, self._objects)
+        if self._is_stale:
+            self._store.recover(self)
+        return self._model
+
+    def _take(self, found: Recovered) -> None:
+        """Go on from what the log has led to."""
+        self._model, self._length, self._saved = found.model, found.length, found.saved
+        if isinstance(self._model, LinearModel):
+            self._model.is_logged = True
+        self._committed, self._needs_times = found.length, found.needs_times
+        self._newest, self._is_stale = None, False
 
     @property
     def in_memory(self) -> Any:
         """The model as it is in memory, for numbers that may be a moment old or never count."""
-        return self._entry.model
+        return self._model
 
     @property
     def kind(self) -> str:
         """The class of the model in memory, by its name."""
-        return self._entry.about.kind
+        return self._about.kind
 
     @property
     def number(self) -> int:
         """The number of the model in its store, which no other ever had."""
-        return self._entry.about.number
+        return self._about.number
 
     @property
     def name(self) -> str:
         """The name of the model in its store."""
-        return self._entry.about.name
+        return self._about.name
 
     @property
     def history(self) -> History:
         """How many events there are, and how many of them are compacted."""
-        entry = self._entry
-        return self.read(lambda _: History(entry.length, entry.about.first, entry.saved))
+        return self.read(lambda _: History(self._length, self._about.first, self._saved))
 
     def _reported(self) -> Any:
         """Return the report of the model, with that of its shadow if it has one."""
-        entry = self._entry
-        report, length, model = self.read(lambda found: (found.report(), entry.length, found))
-        return entry.store.shadows.add_to(report, entry.about, model, length)
+        report, length, model = self.read(lambda found: (found.report(), self._length, found))
+        return self._store.shadows.add_to(report, self._about, model, length)
 
     def erase(self, key: str, *, rebuild: bool = False) -> Erased:
         """Erase all that is stored of a key; see ``Store.erase``."""
-        return self._entry.store.erase(self.name, key, rebuild=rebuild)
+        return self._store.erase(self.name, key, rebuild=rebuild)
 
     def save(self) -> None:
         """Write a snapshot to the store, so that the next start is quick."""
-        self._entry.store.check_open()
-        with self._entry.lock:
-            self._save(self._entry.ready())
+        self._store.check_open()
+        with self._lock:
+            self._save(self._ready())
         self._writer.run(lambda: None)
 
     def __repr__(self) -> str:
-        """Return what this is and where it is."""
-        about = self._entry.about
-        return f"<{about.kind} {about.name!r} of {self._entry.store!r}>"
+        about = self._about
+        return f"<{about.kind} {about.name!r} of {self._store!r}>"
 
     if TYPE_CHECKING:
 
@@ -478,13 +511,22 @@ class StoredModel:
             """Let the clock go on, to that of the system if no time is given."""
 
 
+def check_rule(about: Described, rule: Any) -> None:
+    """Refuse to go on with another rule than the one that a model was put in with."""
+    if about.has_rule and rule is None:
+        raise StoreError(
+            f"the model {about.name!r} was put in with a rule of its own (decide), which no file "
+            f"can hold: give it again, store.model({about.name!r}, Chooser(..., decide=...))"
+        )
+
+
 def make_stored_class(model: type[Any]) -> type[StoredModel]:
     """Return the class of stored models of a kind, which has the methods of the kind.
 
     Those of the table of methods that change models are committed before they return. The others,
     and properties, are read.
     """
-    methods = logged_methods(model)
+    methods = of.logged_methods(model)
     found: dict[str, Any] = {"__slots__": (), "methods": methods, "__doc__": _ABOUT.format(model)}
     for name in dir(model):
         attribute = getattr(model, name)
@@ -500,7 +542,7 @@ def make_stored_class(model: type[Any]) -> type[StoredModel]:
 _ABOUT = "A ``{0.__name__}`` in a store; see ``StoredModel``."
 
 
-def _method(name: str, model: type[Any], method: LoggedMethod | None) -> Any:
+def _method(name: str, model: type[Any], method: of.LoggedMethod | None) -> Any:
     function = getattr(model, name)
     if method is not None:
 
@@ -525,7 +567,7 @@ def _method(name: str, model: type[Any], method: LoggedMethod | None) -> Any:
     return update_wrapper(look, function)
 
 
-def _property(name: str, attribute: property, method: LoggedMethod | None) -> property:
+def _property(name: str, attribute: property, method: of.LoggedMethod | None) -> property:
     def get(self: StoredModel) -> Any:
         return self.read(lambda model: getattr(model, name))
 

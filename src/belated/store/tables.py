@@ -197,7 +197,6 @@ class Tables(ABC):
                 _thin(execute, saved.model)
 
     def mark(self, lengths: Mapping[int, int]) -> None:
-        """Note how many events models have at least, by their numbers."""
         with self._transaction() as execute:
             for model, length in lengths.items():
                 execute(_MARK, (length, model, length))
@@ -276,7 +275,6 @@ class Tables(ABC):
         ]
 
     def numbers(self) -> dict[str, int]:
-        """Return the names and numbers of all models."""
         return dict(self._read("SELECT name, number FROM models"))
 
     def described(self, model: int) -> Described | None:
@@ -319,7 +317,6 @@ class Tables(ABC):
             found = self._read(text, (found[-1][0] + 1, end)) if len(found) == _FETCHED else []
 
     def snapshots(self, model: int) -> Iterator[Saved]:
-        """Return the snapshots of a model, the newest first."""
         text = f"SELECT number FROM snapshots WHERE number {_BETWEEN} ORDER BY number DESC"
         for (number,) in self._read(text, _all(model)):
             for (blob,) in self._read("SELECT snapshot FROM snapshots WHERE number = ?", (number,)):
@@ -327,7 +324,6 @@ class Tables(ABC):
 
 
 def at(model: int, event: int) -> int:
-    """Return the number of what belongs to an event of a model."""
     return (model << _SHIFT) + event
 
 

@@ -27,7 +27,7 @@ from belated.errors import NotCommitted, StoreClosed, StoreError
 from belated.store.batch import Added, Batch, Notes, Task, make_gate, not_committed
 
 if TYPE_CHECKING:
-    from belated.store.recovery import Entry
+    from belated.store.stored import StoredModel
 
 T = TypeVar("T")
 
@@ -77,21 +77,25 @@ class Writer:
             )
 
     def add(
-        self, entry: Entry, text: str, size: int, notes: Notes = (), snapshot: bytes | None = None
+        self,
+        model: StoredModel,
+        text: str,
+        size: int,
+        notes: Notes = (),
+        snapshot: bytes | None = None,
     ) -> Batch:
         """Add events or a snapshot of a locked model to the batch that the next waiter commits."""
         with self._lock:
             self._check_open()
-            if entry.is_stale:
+            if model._is_stale:
                 raise NotCommitted("the store could not be written meanwhile; nothing has changed")
             batch = self._open
-            batch.added.append((entry, entry.length, size, text, notes, snapshot))
-            entry.length += size
-            entry.newest = batch
+            batch.added.append((model, model._length, size, text, notes, snapshot))
+            model._length += size
+            model._newest = batch
             return batch
 
     def add_note(self, name: str, body: bytes) -> Batch:
-        """Add a note to the open batch."""
         with self._lock:
             self._check_open()
             self._open.added.append((None, 0, 0, "", ((name, body),), None))
@@ -125,7 +129,6 @@ class Writer:
         return future
 
     def _join(self, batch: Batch, callers: list[Any], caller: Any) -> bool:
-        """Add a caller to a batch unless the batch is done."""
         with self._lock:
             if batch.is_done:
                 return False
