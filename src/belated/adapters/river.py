@@ -59,7 +59,7 @@ def world(
 
 
 class _Late(base.Estimator):
-    """What both estimators share: a model, and the tickets of the keys that wait."""
+    """The base of both estimators: a model, and the tickets of the keys that wait."""
 
     def _start(self, loss: Any, **settings: Any) -> None:
         self._linear = LinearModel(loss, **settings)
@@ -102,7 +102,7 @@ class _Late(base.Estimator):
         try:
             self._linear.observe(ticket, label, weight=w)
         except BadFeedback:
-            self._linear.cancel(ticket)  # nobody else knows it
+            self._linear.cancel(ticket)  # no caller knows it
             raise
 
     def _ticket(self, key: str, who: str) -> int:

@@ -36,7 +36,7 @@ or a frame or an array with two columns, of which cross validation takes the row
 
 
 class _Late(BaseEstimator):  # type: ignore[misc]
-    """What both estimators share: rows, and the events of a log."""
+    """The base of both estimators: rows, and the events of a log."""
 
     model_: LinearModel
 

@@ -28,12 +28,12 @@ from belated.timeline import Timeline
 
 @dataclass(frozen=True, eq=False)
 class Skipping:
-    """What ``Skip`` (Algorithm 3 and Theorem 6.1) or ``Deadline`` makes of a timeline."""
+    """The result of ``Skip`` (Algorithm 3 and Theorem 6.1) or ``Deadline`` on a timeline."""
 
     skipped: Ints
     """Q*, the tickets given up on, in the order in which that happened."""
     timeline: Timeline
-    """What the learner inside sees: a ticket is answered when it is given up on."""
+    """The timeline of the learner inside: a ticket is answered when it is given up on."""
     total_delay: int
     """d'_tot, the sum over rounds of the tickets that were open when the round began.
 

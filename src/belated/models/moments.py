@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Time = float | str | date | np.datetime64
 """A number in a unit of the user's, a date (with a time), or one as an ISO 8601 text."""
 NUMBERS, NAIVE, AWARE = 1, 2, 3
-"""What times were, as a model remembers it: numbers alone, or dates without or with a time zone.
+"""The kind of times that a model remembers: numbers alone, or dates without or with a time zone.
 
 A date says more than a number, so a model remembers the largest.
 """

@@ -227,7 +227,7 @@ class Model(online.Online, Generic[Answer, Settings]):
 
     @property
     def _parts(self) -> Any:
-        """What a snapshot cannot hold; see ``restore``."""
+        """The settings that a snapshot cannot hold; see ``restore``."""
         return None
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...], Any]:

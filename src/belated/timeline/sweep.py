@@ -75,7 +75,7 @@ def sweep(blocks: Iterable[Block], ties: Ties) -> Iterator[Arrivals]:
 
 
 def _due(tickets: Tickets, predicted_at: Array, ties: Ties) -> Bools:
-    """Whose observation precedes every prediction still to be read; all, when none is left.
+    """Tell which observations precede every prediction still to be read; all, when none is left.
 
     The next block may begin at the very time this one ends, so "predict-first" has to wait
     for observations at that time. With "observe-first" they come before whatever follows.

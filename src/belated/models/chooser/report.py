@@ -1,4 +1,4 @@
-"""What a chooser says about itself."""
+"""The report of a chooser."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class ChooserReport(Table):
 
     @property
     def _over(self) -> str:
-        """What the mean reward is over."""
+        """The choices over which the mean reward is taken."""
         if self.silence is None:
             return f"over the {self.answered:,} answered"
         shown = sum(action.chosen for action in self.actions.values())

@@ -1,4 +1,4 @@
-"""What a learner says about itself: counts, delays, rate, and a certificate of its regret."""
+"""The report of a learner: counts, delays, rate, and a certificate of its regret."""
 
 from __future__ import annotations
 

@@ -183,7 +183,7 @@ class LinearModel(
 
     @property
     def hasher(self) -> Hasher:
-        """What turns named features into coordinates."""
+        """The hasher that turns named features into coordinates."""
         return self._rows.hasher
 
     @property

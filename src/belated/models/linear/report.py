@@ -1,4 +1,4 @@
-"""What a linear model says about itself."""
+"""The report of a linear model."""
 
 from __future__ import annotations
 

@@ -211,7 +211,7 @@ def _listed(given: Any) -> list[Any]:
 
 @dataclass(frozen=True)
 class _Deck:
-    """What workers get once."""
+    """The data that workers get once."""
 
     specs: list[SpecOrMaker]
     games: list[Game]
