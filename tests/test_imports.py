@@ -88,7 +88,12 @@ print(json.dumps([name for name in sys.modules]))
     loaded = set(json.loads(python("-c", source).splitlines()[-1]))
     own = {name for name in loaded if name.startswith("belated.")}
     assert len(own) <= most, sorted(own)
-    unused = {"belated.store", "belated.service.app", "belated.report.page", "belated.research.worlds"}
+    unused = {
+        "belated.store",
+        "belated.service.app",
+        "belated.report.page",
+        "belated.research.worlds",
+    }
     assert loaded.isdisjoint({*unused, "multiprocessing", "asyncio", "sqlite3", "vl_convert"})
 
 
