@@ -24,7 +24,7 @@ from belated.bounds.capacity import capacity
 from belated.bounds.convex import corollary_5_3, gradient_adaptive, tight
 from belated.bounds.curved import corollary_5_4, leader
 from belated.bounds.giving_up import Skipping, corollary_6_2, deadline, expiring, skipping
-from belated.bounds.mixing import portfolio
+from belated.bounds.portfolio_bound import portfolio
 from belated.bounds.recorded import (
     Allowed,
     LinearGame,

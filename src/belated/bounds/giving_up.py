@@ -16,7 +16,7 @@ from belated.bounds.any_rates import theorem_e_1, theorem_e_2
 from belated.bounds.bound import Bound
 from belated.bounds.convex import corollary_5_3, gradient_adaptive, tight
 from belated.bounds.curved import corollary_5_4, leader
-from belated.bounds.mixing import portfolio
+from belated.bounds.portfolio_bound import portfolio
 from belated.bounds.unanswered import stand_in, worst_round
 from belated.bounds.value_feedback import theorem_e_3, tight_one_point
 from belated.bounds.values import corollary_5_7, corollary_g_3
