@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from belated.arrays import add_in_order
-from belated.models.linear.columns import changed_columns, column_rows
+from belated.models.linear.changed_columns import changed_columns, column_rows
 from belated.models.linear.report import LinearReport
 from belated.tables import Row, Table
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from belated.models.linear.columns import changed_columns, column_rows
+from belated.models.linear.changed_columns import changed_columns, column_rows
 from belated.models.ticket_counts import count_rows, delay_rows
 from belated.tables import Row, Table
 
