@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from belated.models.moments import Time
     from belated.models.snapshots import Contents
     from belated.timeline import Timeline
-    from belated.timeline.columns import TimesLike
+    from belated.timeline.time_column import TimesLike
 
 Answer = TypeVar("Answer")
 Settings = TypeVar("Settings")

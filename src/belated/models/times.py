@@ -35,7 +35,7 @@ from belated.models.moments import (
 from belated.models.old_events import OldEvents
 
 if TYPE_CHECKING:
-    from belated.timeline.columns import TimesLike
+    from belated.timeline.time_column import TimesLike
 
 NEVER = math.nan
 """No time, or no deadline of its own."""

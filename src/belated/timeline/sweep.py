@@ -16,7 +16,7 @@ import numpy as np
 from belated.arrays import Array, Bools, Ints
 from belated.errors import OutOfOrder
 from belated.timeline.clock import Clock
-from belated.timeline.columns import TimesLike
+from belated.timeline.time_column import TimesLike
 from belated.timeline.times import Times, first_descent, read_times
 
 Ties = Literal["observe-first", "predict-first"]

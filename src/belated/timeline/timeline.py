@@ -29,7 +29,6 @@ import numpy.typing as npt
 from belated.arrays import Array, Bools, Floats, Ints
 from belated.errors import TimelineError
 from belated.tables import as_html
-from belated.timeline.columns import TimesLike
 from belated.timeline.sweep import (
     Arrivals,
     Block,
@@ -41,6 +40,7 @@ from belated.timeline.sweep import (
     interleave,
     sweep,
 )
+from belated.timeline.time_column import TimesLike
 from belated.timeline.times import Times, read_times
 
 if TYPE_CHECKING:

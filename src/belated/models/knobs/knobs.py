@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from belated.keys import Key
     from belated.models.moments import Time
     from belated.timeline import Timeline
-    from belated.timeline.columns import TimesLike
+    from belated.timeline.time_column import TimesLike
 
 __all__ = ["Expected", "Knobs", "Proposal", "Proposals"]
 

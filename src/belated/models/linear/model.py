@@ -40,7 +40,7 @@ from belated.models.times import NEVER, Times
 if TYPE_CHECKING:
     from belated.logs.kinds import Kinds
     from belated.timeline import Timeline
-    from belated.timeline.columns import TimesLike
+    from belated.timeline.time_column import TimesLike
 
 __all__ = ["Forecast", "Forecasts", "LinearModel"]
 
