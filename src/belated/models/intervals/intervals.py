@@ -15,9 +15,9 @@ from belated.limits import HUGE_LABEL
 from belated.models.intervals.report import IntervalsReport, report_of
 from belated.models.linear.explain import Explanation
 from belated.models.linear.features import Features
-from belated.models.linear.given import Many, Row
 from belated.models.linear.losses import LOSSES
 from belated.models.linear.model import LinearModel
+from belated.models.linear.row_reader import Many, Row
 from belated.models.linear.settings import Settings as LinearSettings
 from belated.models.online import RowModel
 from belated.models.snapshots import Contents, inner_models
