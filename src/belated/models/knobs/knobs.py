@@ -248,7 +248,7 @@ class Knobs(
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         """Return the report and the first figures of the page for notebooks."""
-        from belated.models.knobs.page import page_of
+        from belated.models.knobs.html_page import page_of
         from belated.report.page import figures_html
 
         figures = figures_html(page_of(self))
