@@ -242,9 +242,9 @@ class Knobs(
 
     def page(self, path: StrPath) -> None:
         """Write a page: costs over time, the surface around the best, and weights of models."""
-        from belated.models.knobs import page  # imports the drawing code only when it is needed
+        from belated.models.knobs import html_page  # imports the drawing code when needed
 
-        page.write(path, self)
+        html_page.write(path, self)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         """Return the report and the first figures of the page for notebooks."""
