@@ -679,7 +679,7 @@ def test_a_reward_needs_its_time(rows: list[naive.Row]) -> None:
         ({"against": "nobody"}, "against must be one of"),
         ({"blocks": 2}, "blocks must be a whole number from 6"),
         ({"deadline": "soon"}, "a length of time is a number"),
-        ({"deadline": "2d"}, "nobody said what one unit is"),
+        ({"deadline": "2d"}, "their unit is not known"),
         ({"silence": math.nan}, "silence must be a finite number"),
     ],
 )

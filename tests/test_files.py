@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bz2
-import contextlib
 import gzip
 import io
 import json
@@ -14,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_args
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet
@@ -393,12 +393,35 @@ def test_json_lines_grow_columns_and_fractions(tmp_path: Path) -> None:
 # ---- broken files ------------------------------------------------------------------------------
 
 
+def check_or_refuse(path: Path) -> None:
+    """Read a file; a log that is accepted is the same when its columns are read again."""
+    for on_bad in get_args(OnBad):
+        try:
+            log = read(path, target="size", features="all", on_bad=on_bad)
+        except LogError:
+            continue
+        ends = pa.array(log.observed_at, mask=~log.answered)
+        columns = {"asked_at": pa.array(log.predicted_at), "answered_at": ends}
+        again = read(pa.table({**columns, "size": pa.array(log.target)}), target="size")
+        np.testing.assert_array_equal(again.answered, log.answered)
+        np.testing.assert_array_equal(again.timeline.delay, log.timeline.delay)
+        np.testing.assert_array_equal(again.target, log.target)
+
+
+# pyarrow prints an ignored exception before it refuses a row with too many cells and wrong UTF-8.
+@pytest.mark.filterwarnings(
+    "ignore:Exception ignored in.*_csv:pytest.PytestUnraisableExceptionWarning"
+)
 @pytest.mark.parametrize("name", [name for name in FILES if name != "log.xlsx"])
 @settings(examples(6), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_broken_files_are_refused_in_words(name: str, tmp_path: Path, data: st.DataObject) -> None:
     """Bytes of valid files, changed, moved and cut off: a log, or one error of ours."""
     whole = bytearray(FILES[name]())
+    path = tmp_path / name
+    path.write_bytes(whole)
+    for on_bad in get_args(OnBad):
+        assert len(read(path, target="size", features="all", on_bad=on_bad)) == ROWS
     for _ in range(data.draw(st.integers(1, 4), "changes")):
         at = data.draw(st.integers(0, max(0, len(whole) - 1)), "at")
         what = data.draw(st.sampled_from(["flip", "cut", "insert", "double", "drop"]), "what")
@@ -412,11 +435,8 @@ def test_broken_files_are_refused_in_words(name: str, tmp_path: Path, data: st.D
             whole[at:at] = whole[at : at + 20]
         else:
             del whole[at : at + 8]
-    path = tmp_path / name
-    path.write_bytes(bytes(whole))
-    for on_bad in get_args(OnBad):
-        with contextlib.suppress(LogError):
-            read(path, target="size", features="all", on_bad=on_bad)
+    path.write_bytes(whole)
+    check_or_refuse(path)
 
 
 @given(
@@ -429,9 +449,8 @@ def test_broken_files_are_refused_in_words(name: str, tmp_path: Path, data: st.D
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 def test_any_cells_are_read_or_refused(tmp_path: Path, cells: list[list[str]]) -> None:
     path = tmp_path / "log.csv"
-    path.write_text(
-        "\n".join([HEADER, "1,2,3,a,yes", *(",".join(row) for row in cells)]), encoding="utf-8"
-    )
-    for on_bad in get_args(OnBad):
-        with contextlib.suppress(LogError):
-            read(path, target="size", features="all", on_bad=on_bad)
+    lines = [HEADER, "1,2,3,a,yes"]
+    path.write_text("\n".join(lines))
+    assert len(read(path, target="size", features="all")) == 1
+    path.write_text("\n".join([*lines, *(",".join(row) for row in cells)]), encoding="utf-8")
+    check_or_refuse(path)

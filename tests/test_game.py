@@ -23,7 +23,7 @@ from belated.domains import Domain
 from belated.problem import BaseName, Feedback
 from belated.reductions import LearnerSpec
 from belated.research.core import game as core_game
-from belated.research.game import one
+from belated.research.game import single
 from belated.research.game.allowed import bound_of
 from belated.research.game.run import Run
 from belated.research.losses import Loss
@@ -173,7 +173,7 @@ def learners(monkeypatch: pytest.MonkeyPatch) -> list[bl.Learner]:
         seen.append(bl.Learner(*arguments))
         return seen[-1]
 
-    monkeypatch.setattr(one, "Learner", spy)
+    monkeypatch.setattr(single, "Learner", spy)
     return seen
 
 
@@ -305,7 +305,7 @@ RIVALS = {
 def test_a_rivals_game_is_a_loop_by_hand(
     name: str, learners: list[bl.Learner], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(one, "_most_open", lambda *arguments: 0)
+    monkeypatch.setattr(single, "_most_open", lambda *arguments: 0)
     rival = RIVALS[name]
     run = bl.play(rival.spec, rival.game(), SEED, record="plays")
     assert_played_by_hand(run, rival.spec, rival.told, learners)

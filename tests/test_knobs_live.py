@@ -14,7 +14,7 @@ import pytest
 import belated as bl
 from belated.core.knobs import Comparison, History
 from belated.models.knobs import Knobs
-from belated.models.knobs.page import page_of
+from belated.models.knobs.html_page import page_of
 from belated.ranges import Categories, Int
 from belated.report import Bars, Heat, Lines
 from naive_knobs import NaiveKnobs

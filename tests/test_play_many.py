@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import belated as bl
-from belated.engine.local import process_context
+from belated.engine.pools import process_context
 from belated.reductions import LearnerSpec
 from belated.research.game.many import Cell, SpecOrMaker
 from belated.research.game.run import Run

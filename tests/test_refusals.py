@@ -153,7 +153,7 @@ def test_nothing_is_a_deadline_of_decisions_but_not_of_predictions() -> None:
 
 
 def test_lengths_of_time_need_a_unit() -> None:
-    with pytest.raises(LogError, match="nobody said what one unit is, so '2d'"):
+    with pytest.raises(LogError, match="their unit is not known, so '2d'"):
         span_in("2d", None, "evaluate")
 
 

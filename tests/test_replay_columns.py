@@ -394,7 +394,7 @@ def test_silence_that_cannot_be_is_refused() -> None:
         replay(conversions(), "y", silence=0, deadline=4000)
     with pytest.raises(SpecError, match="silence needs a loss"):
         replay(conversions(), "y", silence=0, loss="huber")
-    with pytest.raises(LogError, match="nobody said what one unit is"):
+    with pytest.raises(LogError, match="their unit is not known"):
         in_unit("30d", None)
     with pytest.raises(LogError, match="in what unit the length is"):
         in_unit("30", "ns", has_dates=True)

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 """The commands of ``belated``, to which one more is added."""
 Arguments = argparse._ActionsContainer
-"""What arguments are added to: a parser, or a group of one."""
+"""A parser, or a group of one, to which arguments are added."""
 
 
 def add_log(parser: Arguments) -> None:

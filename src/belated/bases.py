@@ -64,7 +64,7 @@ class Base(Spec):
 
 @runtime_checkable
 class UserBase(Protocol):
-    """What a base written by a user must offer; it runs on the Python path.
+    """The interface of a base written by a user; it runs on the Python path.
 
     ``start`` forgets everything and returns the first point; ``update`` takes the cost vector of
     the newest observation with its lag and the number of open lags, and returns the next point.
@@ -234,7 +234,7 @@ class Leader(Base):
 
 @dataclass(frozen=True, repr=False)
 class Portfolio(Base):
-    """A base made of bases, for people who do not know which one suits their losses.
+    """A base made of bases, for users without knowledge of which one suits their losses.
 
     All members z_i hear the same costs; the play is z = sum_i w_i z_i. An answer c_n to a play made
     after s arrivals charges member i

@@ -22,7 +22,7 @@ Json: TypeAlias = dict[str, Any]
 INK, FAINT, RULE, GREY, PAPER = "#1a1a1a", "#5c5c5c", "#d9d9d9", "#bdbdbd", "#ffffff"
 """Text, secondary text, grid lines, cells without a value, and the background."""
 DARK = {INK: "#e8e6e3", FAINT: "#a9adb2", RULE: "#3a4046", GREY: "#555b61", PAPER: "#15181b"}
-"""What takes the place of each of these on a dark page; all other colours are good for both."""
+"""The colour that replaces each of these on a dark page; all other colours are good for both."""
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 MIME = "application/vnd.vegalite.v6+json"
 FORMATS = ("svg", "png", "json")

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class Setting(NamedTuple):
-    """What the components of one learner share."""
+    """The values that the components of one learner share."""
 
     reduction: Reduction
     base: bases.Base | bases.UserBase
@@ -179,7 +179,7 @@ def _base(setting: Setting, base: bases.Base | bases.UserBase) -> core_bases.Bas
     if isinstance(base, bases.Leader):
         return core_bases.Leader(base.reach, *common)
     if isinstance(base, bases.Portfolio):
-        # No theorem ties a portfolio that is told values, or has nobody to be tied to.
+        # No theorem ties a portfolio that is told values, or has no anchor.
         is_tied = base.anchor is not None and not isinstance(setting.reduction, _EXPLORING)
         return core_bases.Portfolio(
             [_base(setting, member) for member in base.members],

@@ -108,7 +108,7 @@ class StoreUnavailable(StoreError):
 class StoreDamaged(StoreError):
     """A store that does not have what was written there, or whose database will not give it.
 
-    Nobody who asks can help it, and time does not either: somebody has to look.
+    Neither the caller nor a retry can fix this; an operator must.
     """
 
 
@@ -136,7 +136,7 @@ class UnknownModel(StoreError, KeyError):
 
 
 class ServiceError(BelatedError, RuntimeError):
-    """What a server answered that is no, or that it could not be reached.
+    """A refusal or an error of a server, or a server that could not be reached.
 
     ``status`` is that of the answer (0: there was none), ``code`` a word for programs.
     """

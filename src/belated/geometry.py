@@ -1,4 +1,4 @@
-"""What whole games ask of a set: how far it reaches, and where linear functions are smallest."""
+"""The geometry of sets for games: their extent, and minima of linear functions on them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Spread(NamedTuple):
 
 @dataclass(frozen=True)
 class Shape(ABC):
-    """What is known about one set; a subclass per kind of set."""
+    """The facts about one set; a subclass per kind of set."""
 
     domain: Any
 
@@ -166,7 +166,7 @@ class _OfSimplex(Shape):
 
     @property
     def _free(self) -> float:
-        """What is left to share when every coordinate has its floor."""
+        """The sum that is left to share when every coordinate has its floor."""
         return 1.0 - self.domain.dim * self.domain.floor
 
     def range(self, vectors: Floats) -> tuple[Floats, Floats]:

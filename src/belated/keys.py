@@ -1,4 +1,4 @@
-"""What a key is: the name that a user gives to a ticket."""
+"""Keys: the names that users give to tickets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands for "nothing": one rule for times, keys and cells. NumPy need not be imported."""
+"""Missing values: one rule for times, keys and cells. NumPy need not be imported."""
 
 from __future__ import annotations
 

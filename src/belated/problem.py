@@ -37,7 +37,7 @@ RateName: TypeAlias = Literal["paper", "tight", "gradient"]
 
 @dataclass(frozen=True, repr=False)
 class Problem(Spec):
-    """What is known about the losses: the assumptions of the paper's section 2.
+    """The known facts about the losses: the assumptions of the paper's section 2.
 
     ``domain`` is the set to play in, ``lipschitz`` G bounds the gradients, ``curvature`` lambda is
     the strong convexity (0: just convex), ``magnitude`` M bounds the values, and ``horizon`` T is
@@ -222,7 +222,7 @@ class Problem(Spec):
 
     @property
     def _price(self) -> str:
-        """What a round costs that is given up on, in words."""
+        """The cost of a round that is given up on, in words."""
         if not self.curvature:
             return "lipschitz times diameter for every"
         return (
@@ -478,7 +478,7 @@ def _check_giving_up(who: str, skip: bool, deadline: int | None, forget: int | N
 def _check_capacity(
     who: str, skip: bool, deadline: int | None, capacity: int | None, backlog: int | None
 ) -> None:
-    """Refuse a capacity beside another way to give up, and a backlog that nobody asks for."""
+    """Refuse a capacity beside another way to give up, and a backlog without a capacity."""
     if capacity is not None and (skip or deadline is not None):
         other = "skip=True" if skip else f"deadline={deadline!r}"
         raise SpecError(

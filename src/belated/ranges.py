@@ -37,7 +37,7 @@ class Span:
     """How many places there are; 0: all."""
 
     def place(self, value: Any, who: str, what: str) -> float:
-        """Return the place in [-1, 1] of a value, or say who got which of what."""
+        """Return the place in [-1, 1] of a value, or refuse it by name."""
         part = (number(who, what, value) - self.low) / (self.high - self.low)
         return _inside(part, self, value, f"{who}: {what}")
 
@@ -72,7 +72,7 @@ class Log:
     levels = 0
 
     def place(self, value: Any, who: str, what: str) -> float:
-        """Return the place in [-1, 1] of a value, or say who got which of what."""
+        """Return the place in [-1, 1] of a value, or refuse it by name."""
         found = positive(who, what, value)
         part = math.log(found / self.low) / math.log(self.high / self.low)
         return _inside(part, self, value, f"{who}: {what}")
@@ -113,7 +113,7 @@ class Int:
         return self.high - self.low + 1
 
     def place(self, value: Any, who: str, what: str) -> float:
-        """Return the place in [-1, 1] of a value, or say who got which of what."""
+        """Return the place in [-1, 1] of a value, or refuse it by name."""
         found = number(who, what, value)
         if found != math.floor(found):
             raise SpecError(f"{who}: {what} must be a whole number, got {value!r}")
@@ -163,7 +163,7 @@ class Categories:
         return isinstance(value, str | int | float | np.generic) and value in self.values
 
     def place(self, value: Any, who: str, what: str) -> float:
-        """Return the place in [-1, 1] of a value, or say who got which of what."""
+        """Return the place in [-1, 1] of a value, or refuse it by name."""
         if not self.has(value):
             raise SpecError(f"{who}: {what} must be one of {list(self.values)}, got {value!r}")
         return 2.0 * self.values.index(value) / (self.levels - 1) - 1.0

@@ -196,7 +196,7 @@ class InverseRoot(Rate, module="rates"):
 
 @dataclass(frozen=True, repr=False)
 class Mixed(Rate, module="rates"):
-    """What a ``Portfolio`` has for a rate: every member its own. Not for other bases.
+    """The rate of a ``Portfolio``: every member its own. Not for other bases.
 
     ``lipschitz`` is the largest that a member was told.
 
@@ -238,7 +238,7 @@ class Table(Rate, module="rates"):
 
 
 class Counts(NamedTuple):
-    """What a rate may know of the arrivals so far; the newest one is counted.
+    """The counts of arrivals so far that a rate may use; the newest one is counted.
 
     Under a ``Capacity`` answers have weights: then ``arrivals`` is the sum of their squares, and
     backlogs are weighted sums.
@@ -256,7 +256,7 @@ class Counts(NamedTuple):
 
 @runtime_checkable
 class UserRate(Protocol):
-    """What a rate written by a user must offer.
+    """The interface of a rate written by a user.
 
     Optional: ``save() -> bytes`` with ``load(bytes)``, for snapshots of a rate that keeps numbers
     between calls. A learner works on its own deep copy.

@@ -188,7 +188,7 @@ class Wrapper(Spec):
     stays known, to tell such an answer from a wrong one. After that it is forgotten, and its memory
     is free again: its answer is an ``UnknownTicket``, as is any word about a ticket that was handed
     out before it. None keeps it until its answer comes, in 16 bytes of a table with room for two to
-    four times as many, since an answer in good faith is no error unless somebody has decided so.
+    four times as many, since such an answer is no error unless the caller says so.
 
     Under a strongly convex rate a zero loss is not admissible. Following the paper's remark the
     closing feedback is then that of h(y) = (lambda / 2) |y|^2, y being the point seen from the
@@ -374,7 +374,7 @@ def _name(part: Any) -> str:
 
 
 def _count(owner: str, name: str, value: Any, least: int = 0) -> int:
-    """Return a number of predictions or tickets, or say who got what."""
+    """Return a number of predictions or tickets, or refuse it by name."""
     result = whole(owner, name, value, least=least)
     if result > LONGEST:
         raise SpecError(f"{owner}: {name} must be at most {LONGEST}, got {value!r}")
@@ -490,7 +490,7 @@ class Method(Spec):
 
 
 LearnerSpec: TypeAlias = Reduction | Wrapper | Method
-"""What a learner can run."""
+"""The specs that a learner can run."""
 
 
 def takes_functions(spec: LearnerSpec) -> bool:

@@ -12,10 +12,10 @@ CLOSED_BEFORE = (
     "was answered or cancelled before, or its deadline has passed and a late answer was dropped "
     "before, or it was given up on long ago; nothing has changed"
 )
-"""What is said of a ticket that closes by itself as well, where nobody knows which it was."""
+"""The message about a ticket that may have closed by itself, where the cause is not known."""
 
 SEVERAL_CLASSES = "for several classes use one model with labels 1 and 0 for each, or a Chooser"
-"""What is said of labels that are texts."""
+"""The advice for labels that are texts."""
 
 
 def of_ticket(

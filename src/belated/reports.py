@@ -1,4 +1,4 @@
-"""What models, games and evaluations return: results of single calls, and reports.
+"""The return values of models, games and evaluations: results of single calls, and reports.
 
 Names are loaded when first used.
 """

@@ -35,7 +35,7 @@ _TYPES = frozenset({"<f8", "<i8", "<f4", "<i4", "<u4"})
 
 
 class Content(NamedTuple):
-    """What a blob holds."""
+    """The content of a blob."""
 
     about: dict[str, Any]
     arrays: dict[str, NDArray[Any]]
@@ -141,7 +141,7 @@ def _intact(blob: bytes, secret: bytes | None) -> bytes:
     """Return all but the checksum, which must be right."""
     if secret is not None:
         raise SnapshotError(
-            "restore: the snapshot was sealed without a secret, so that nobody knows who wrote it; "
+            "restore: the snapshot was sealed without a secret, so its author cannot be verified; "
             "leave secret out to take it all the same"
         )
     body, digest = blob[:-_DIGEST], blob[-_DIGEST:]
@@ -151,7 +151,7 @@ def _intact(blob: bytes, secret: bytes | None) -> bytes:
 
 
 def _proven(blob: bytes, secret: bytes | None) -> bytes:
-    """Return all but the proof, which only somebody with the secret can have made."""
+    """Return all but the proof, which cannot be made without the secret."""
     if secret is None:
         raise SnapshotError("restore: the snapshot was sealed with a secret; pass it as secret=")
     body, proof = blob[:-_PROOF], blob[-_PROOF:]

@@ -1,4 +1,4 @@
-"""What all specs share: a frozen value with checks, a repr that is its source, and JSON.
+"""The base of all specs: a frozen value with checks, a repr that is its source, and JSON.
 
 A spec says *what* to run; it holds numbers and other specs and does no arithmetic on vectors.
 """
@@ -63,7 +63,7 @@ class Spec:
         >>> Ball(3).to_json()
         '{"belated": 1, "spec": {"type": "Ball", "dim": 3, "radius": 1.0, "center": null}}'
         """
-        import json  # not needed by most who import specs
+        import json  # most importers of specs do not need it
 
         return json.dumps(
             {"belated": JSON_VERSION, "spec": _encode(self, self.kind)}, indent=indent
@@ -221,7 +221,7 @@ def _load(kind: Any) -> None:
 
 
 def number(owner: str, name: str, value: Any) -> float:
-    """Return ``value`` as a finite float, or say who got what."""
+    """Return ``value`` as a finite float, or refuse it by name."""
     kind = getattr(getattr(value, "dtype", None), "kind", "f")
     try:
         if isinstance(value, bool | str | bytes | bytearray) or kind not in "fiu":
@@ -237,7 +237,7 @@ def number(owner: str, name: str, value: Any) -> float:
 
 
 def positive(owner: str, name: str, value: Any) -> float:
-    """Return ``value`` as a finite float above zero, or say who got what."""
+    """Return ``value`` as a finite float above zero, or refuse it by name."""
     result = number(owner, name, value)
     if result <= 0.0:
         raise SpecError(f"{owner}: {name} must be positive, got {value!r}")
@@ -249,7 +249,7 @@ def positive(owner: str, name: str, value: Any) -> float:
 
 
 def whole(owner: str, name: str, value: Any, *, least: int = 1, bits: int = _BITS) -> int:
-    """Return ``value`` as an int of at least ``least`` with so many bits, or say who got what."""
+    """Return ``value`` as an int of at least ``least`` with so many bits, or refuse it by name."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise SpecError(f"{owner}: {name} must be a whole number, got {value!r}")
     result = int(value.__index__())

@@ -1,4 +1,4 @@
-"""What users give, as arrays and numbers that the core takes."""
+"""Checked arrays and numbers of users, as the core takes them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PLAIN: Final = ("C", "A", "W")
 
 
 def checked_seed(seed: Any, who: str) -> int:
-    """Return a seed as an int of 64 bits, None being one that nobody can guess."""
+    """Return a seed as an int of 64 bits, None being one that cannot be guessed."""
     if seed is None:
         import secrets  # not needed by most
 

@@ -44,7 +44,7 @@ class _Open(NamedTuple):
 
     ticket: int
     asked: dict[str, Any]
-    """What was proposed."""
+    """The proposed values."""
 
 
 class KnobsSampler(BaseSampler):  # type: ignore[misc]
@@ -56,7 +56,7 @@ class KnobsSampler(BaseSampler):  # type: ignore[misc]
     logarithmic; categories count as a row in which neighbours are alike. ``deadline`` is how many
     trials later a value is given up on.
 
-    Trials that somebody else asked for, in another process or before, or that were told which
+    Trials of other processes or of earlier studies, and trials that were told which
     parameters to take, are learned from too, as they were. One objective only.
 
     >>> import optuna

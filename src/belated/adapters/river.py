@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from belated.errors import BadFeedback, MissingExtra, SpecError, UnknownTicket
@@ -59,10 +60,15 @@ def world(
 
 
 class _Late(base.Estimator):
-    """What both estimators share: a model, and the tickets of the keys that wait."""
+    """The base of both estimators: a model, and the tickets of the keys that wait."""
 
-    def _start(self, loss: Any, **settings: Any) -> None:
-        self._linear = LinearModel(loss, **settings)
+    interactions: Any
+
+    def _start(self, **settings: Any) -> None:
+        # River looks for a class at the start of any tuple that it clones; a list is safe.
+        if self.interactions != "auto":
+            self.interactions = [tuple(names) for names in self.interactions or ()]
+        self._linear = LinearModel(**settings, **self._get_params())
         self._waiting: dict[str, int] = {}
 
     @property
@@ -102,7 +108,7 @@ class _Late(base.Estimator):
         try:
             self._linear.observe(ticket, label, weight=w)
         except BadFeedback:
-            self._linear.cancel(ticket)  # nobody else knows it
+            self._linear.cancel(ticket)  # no caller knows it
             raise
 
     def _ticket(self, key: str, who: str) -> int:
@@ -115,6 +121,7 @@ class _Late(base.Estimator):
             ) from None
 
 
+@dataclass(eq=False, repr=False)
 class LinearRegressor(_Late, base.Regressor):
     """``belated.LinearModel`` as a regressor of river.
 
@@ -129,30 +136,21 @@ class LinearRegressor(_Late, base.Regressor):
     (1.5, 19)
     """
 
-    def __init__(
-        self,
-        loss: Literal["squared", "absolute", "quantile", "huber", "poisson"] = "squared",
-        bits: int = 20,
-        quantile: float = 0.5,
-        delta: float = 1.0,
-        l1: float = 0.0,
-        l2: float = 0.0,
-        intercept: bool = True,
-        interactions: Iterable[Sequence[str]] | Literal["auto"] | None = None,
-        wait: Wait = "adaptive",
-    ) -> None:
-        if loss in BINARY:
-            raise SpecError(f"LinearRegressor: {loss!r} is a loss for classes")
-        self.loss = loss
-        self.bits = bits
-        self.quantile = quantile
-        self.delta = delta
-        self.l1 = l1
-        self.l2 = l2
-        self.intercept = intercept
-        self.interactions = _listed(interactions)
-        self.wait = wait
-        self._start(**self._get_params())
+    loss: Literal["squared", "absolute", "quantile", "huber", "poisson"] = "squared"
+    bits: int = 20
+    quantile: float = 0.5
+    delta: float = 1.0
+    l1: float = 0.0
+    l2: float = 0.0
+    intercept: bool = True
+    interactions: Iterable[Sequence[str]] | Literal["auto"] | None = None
+    wait: Wait = "adaptive"
+
+    def __post_init__(self) -> None:
+        """Refuse losses for classes, and make the model."""
+        if self.loss in BINARY:
+            raise SpecError(f"LinearRegressor: {self.loss!r} is a loss for classes")
+        self._start()
 
     def predict_one(self, x: X, *, key: str | None = None) -> float:
         """Predict; with a key, remember it for the label that comes later under that key."""
@@ -166,6 +164,7 @@ class LinearRegressor(_Late, base.Regressor):
         self._learned(x, y, w, key)
 
 
+@dataclass(eq=False, repr=False)
 class LinearClassifier(_Late, base.Classifier):
     """``belated.LinearModel`` with logistic loss as a classifier of river, for two classes.
 
@@ -180,22 +179,16 @@ class LinearClassifier(_Late, base.Classifier):
     0.91
     """
 
-    def __init__(
-        self,
-        bits: int = 20,
-        l1: float = 0.0,
-        l2: float = 0.0,
-        intercept: bool = True,
-        interactions: Iterable[Sequence[str]] | Literal["auto"] | None = None,
-        wait: Wait = "adaptive",
-    ) -> None:
-        self.bits = bits
-        self.l1 = l1
-        self.l2 = l2
-        self.intercept = intercept
-        self.interactions = _listed(interactions)
-        self.wait = wait
-        self._start("logistic", **self._get_params())
+    bits: int = 20
+    l1: float = 0.0
+    l2: float = 0.0
+    intercept: bool = True
+    interactions: Iterable[Sequence[str]] | Literal["auto"] | None = None
+    wait: Wait = "adaptive"
+
+    def __post_init__(self) -> None:
+        """Make the model."""
+        self._start(loss="logistic")
 
     def predict_proba_one(
         self, x: X, *, key: str | None = None, **_: Any
@@ -214,13 +207,6 @@ class LinearClassifier(_Late, base.Classifier):
         if y not in (0, 1):
             raise BadFeedback(f"LinearClassifier: labels must be False or True, got {y!r}")
         self._learned(x, float(y), w, key)
-
-
-def _listed(interactions: Any) -> Any:
-    """Return a list, since river looks for a class at the start of any tuple it clones."""
-    return (
-        interactions if interactions == "auto" else [tuple(names) for names in interactions or ()]
-    )
 
 
 def _named(x: X) -> Mapping[str, Any]:

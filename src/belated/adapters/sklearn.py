@@ -8,6 +8,7 @@ nothing; ``model_`` is the model itself, which can go on live.
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -36,7 +37,7 @@ or a frame or an array with two columns, of which cross validation takes the row
 
 
 class _Late(BaseEstimator):  # type: ignore[misc]
-    """What both estimators share: rows, and the events of a log."""
+    """The base of both estimators: rows, and the events of a log."""
 
     model_: LinearModel
 
@@ -101,6 +102,7 @@ class _Late(BaseEstimator):  # type: ignore[misc]
         model.replay(rows, y, events, weights=weights, first=begin, at=at)
 
 
+@dataclass(eq=False, repr=False)
 class LateRegressor(RegressorMixin, _Late):  # type: ignore[misc]
     """``belated.LinearModel`` as a regressor of scikit-learn.
 
@@ -115,28 +117,16 @@ class LateRegressor(RegressorMixin, _Late):  # type: ignore[misc]
     array([ 7., 16.])
     """
 
-    def __init__(
-        self,
-        loss: Literal["squared", "absolute", "quantile", "huber", "poisson"] = "squared",
-        *,
-        bits: int = 20,
-        quantile: float = 0.5,
-        delta: float = 1.0,
-        l1: float = 0.0,
-        l2: float = 0.0,
-        interactions: Any = None,
-        silence: float | None = None,
-        deadline: Duration | None = None,
-    ) -> None:
-        self.loss = loss
-        self.bits = bits
-        self.quantile = quantile
-        self.delta = delta
-        self.l1 = l1
-        self.l2 = l2
-        self.interactions = interactions
-        self.silence = silence
-        self.deadline = deadline
+    loss: Literal["squared", "absolute", "quantile", "huber", "poisson"] = "squared"
+    _: KW_ONLY
+    bits: int = 20
+    quantile: float = 0.5
+    delta: float = 1.0
+    l1: float = 0.0
+    l2: float = 0.0
+    interactions: Any = None
+    silence: float | None = None
+    deadline: Duration | None = None
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: Any = None, *, times: Times = None) -> Self:
         """Forget everything, and learn from these rows; where a label never came, y is anything."""
@@ -166,6 +156,7 @@ class LateRegressor(RegressorMixin, _Late):  # type: ignore[misc]
         return found
 
 
+@dataclass(eq=False, repr=False)
 class LateClassifier(ClassifierMixin, _Late):  # type: ignore[misc]
     """``belated.LinearModel`` with logistic loss as a classifier of scikit-learn, for two classes.
 
@@ -179,22 +170,13 @@ class LateClassifier(ClassifierMixin, _Late):  # type: ignore[misc]
     array(['small', 'large'], dtype='<U5')
     """
 
-    def __init__(
-        self,
-        *,
-        bits: int = 20,
-        l1: float = 0.0,
-        l2: float = 0.0,
-        interactions: Any = None,
-        silence: Any = None,
-        deadline: Duration | None = None,
-    ) -> None:
-        self.bits = bits
-        self.l1 = l1
-        self.l2 = l2
-        self.interactions = interactions
-        self.silence = silence
-        self.deadline = deadline
+    _: KW_ONLY
+    bits: int = 20
+    l1: float = 0.0
+    l2: float = 0.0
+    interactions: Any = None
+    silence: Any = None
+    deadline: Duration | None = None
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: Any = None, *, times: Times = None) -> Self:
         """Forget everything, and learn from these rows; y of a label that never came is its class

@@ -19,13 +19,12 @@ could not have changed a play if it had come right after the last one.
 from __future__ import annotations
 
 from belated.bounds.any_rates import theorem_e_1, theorem_e_2
-from belated.bounds.any_values import theorem_e_3, theorem_g_5, tight_one_point
 from belated.bounds.bound import Bound
 from belated.bounds.capacity import capacity
 from belated.bounds.convex import corollary_5_3, gradient_adaptive, tight
 from belated.bounds.curved import corollary_5_4, leader
 from belated.bounds.giving_up import Skipping, corollary_6_2, deadline, expiring, skipping
-from belated.bounds.mixing import portfolio
+from belated.bounds.portfolio_bound import portfolio
 from belated.bounds.recorded import (
     Allowed,
     LinearGame,
@@ -39,6 +38,7 @@ from belated.bounds.recorded import (
     theorem_d_4,
     theorem_g_2,
 )
+from belated.bounds.value_feedback import theorem_e_3, theorem_g_5, tight_one_point
 from belated.bounds.values import corollary_5_7, corollary_5_8, corollary_g_3, corollary_g_4
 
 __all__ = [

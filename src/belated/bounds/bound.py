@@ -39,7 +39,7 @@ class Bound:
     learning: float
     delay: float
     note: str = ""
-    """What to know when reading the number, or nothing."""
+    """A note on how to read the number, or nothing."""
     skipped: float = 0.0
     trivial: float = math.inf
 

@@ -84,7 +84,7 @@ _AVERAGE = "on average over which tickets are tracked"
 
 @dataclasses.dataclass(frozen=True)
 class _Tracker:
-    """What a capacity does to a timeline, on average."""
+    """The effect of a capacity on a timeline, on average."""
 
     tickets: int
     backlog: int | None

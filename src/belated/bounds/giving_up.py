@@ -13,12 +13,12 @@ import numpy as np
 
 from belated.arrays import Ints
 from belated.bounds.any_rates import theorem_e_1, theorem_e_2
-from belated.bounds.any_values import theorem_e_3, tight_one_point
 from belated.bounds.bound import Bound
 from belated.bounds.convex import corollary_5_3, gradient_adaptive, tight
 from belated.bounds.curved import corollary_5_4, leader
-from belated.bounds.mixing import portfolio
+from belated.bounds.portfolio_bound import portfolio
 from belated.bounds.unanswered import stand_in, worst_round
+from belated.bounds.value_feedback import theorem_e_3, tight_one_point
 from belated.bounds.values import corollary_5_7, corollary_g_3
 from belated.errors import SpecError
 from belated.rates import SLACK
@@ -28,12 +28,12 @@ from belated.timeline import Timeline
 
 @dataclass(frozen=True, eq=False)
 class Skipping:
-    """What ``Skip`` (Algorithm 3 and Theorem 6.1) or ``Deadline`` makes of a timeline."""
+    """The result of ``Skip`` (Algorithm 3 and Theorem 6.1) or ``Deadline`` on a timeline."""
 
     skipped: Ints
     """Q*, the tickets given up on, in the order in which that happened."""
     timeline: Timeline
-    """What the learner inside sees: a ticket is answered when it is given up on."""
+    """The timeline of the learner inside: a ticket is answered when it is given up on."""
     total_delay: int
     """d'_tot, the sum over rounds of the tickets that were open when the round began.
 

@@ -1,4 +1,4 @@
-"""What a composition does on a timeline, as far as it follows from counts alone."""
+"""The plays of a composition on a timeline, as far as it follows from counts alone."""
 
 from __future__ import annotations
 

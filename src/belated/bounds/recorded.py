@@ -49,8 +49,8 @@ class LinearGame:
     lags: Ints
     """lambda_n: the dual delay of the n-th arrival."""
     points: Floats = field(default_factory=lambda: np.zeros((0, 0)))
-    """z_n: where the base was when the n-th answer came, a row each. Theorem 4.1 without a
-    comparator and both lemmas do without."""
+    """z_n: where the base was when the n-th answer came, a row each. Not needed by
+    ``theorem_4_1`` without a comparator, nor by the lemmas."""
     bias: float = 0.0
     """R delta_tot / r, where plays explore."""
 
@@ -121,8 +121,8 @@ def _base_of(spec: Reduction) -> PFTRL | OMD:
 def record_game(learner: Any, timeline: Timeline, answers: ArrayLike) -> LinearGame:
     """Let a fresh ``Learner`` play along a timeline and return the game of its base.
 
-    ``answers[t]`` is what ticket t hears: a gradient, a value or two values. What it would have
-    heard plays no part if the timeline says that it heard nothing.
+    ``answers[t]`` is what ticket t hears: a gradient, a value or two values. Answers of tickets
+    that the timeline marks as unanswered are ignored.
     """
     spec = learner.spec
     if not isinstance(spec, FirstOrder | OnePoint | TwoPoint) or getattr(spec, "baseline", None):
@@ -181,7 +181,7 @@ def _value(answer: Any) -> float:
 
 
 class Allowed(NamedTuple):
-    """What Theorem 4.1 allows."""
+    """The bound of Theorem 4.1."""
 
     regret: float
     """Of ``LinearGame.regret``."""

@@ -1,4 +1,4 @@
-"""What a round without an answer may cost, in the chart of the set."""
+"""The largest cost of a round without an answer, in the chart of the set."""
 
 from __future__ import annotations
 

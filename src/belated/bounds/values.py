@@ -152,7 +152,7 @@ def corollary_g_4(
 
 
 EXPECTED = "in expectation over the exploration directions"
-"""What to know of all of them."""
+"""The note of all these bounds."""
 
 
 def one_point(

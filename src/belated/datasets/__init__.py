@@ -66,7 +66,7 @@ def digits(lateness: Lateness | None = None) -> Labelled:
 def departures() -> Recorded:
     """Return flights as decisions: which airport of New York City to leave from.
 
-    Somebody wants to be on every flight of ``flights``. The options are, from each of the three
+    Every flight of ``flights`` is the wish of a traveller. The options are, from each of the three
     airports, the flight to the same place that leaves nearest in time, within three hours; wishes
     with one option are left out. The reward is 1 for an arrival less than 15 minutes late, else 0,
     and is heard on arrival; of what was cancelled nothing is ever heard. The context has dest,

@@ -13,7 +13,7 @@ from belated.research.worlds import Labelled, Lateness, Recorded
 from belated.research.worlds.rounds import AT_ONCE, NEVER
 
 _NEAR = np.timedelta64(3, "h")
-_LATE = 15.0  # minutes; what arrives earlier is on time to those who publish flights
+_LATE = 15.0  # minutes; the publisher of the flights calls earlier arrivals on time
 
 
 def digits_of(lateness: Lateness | None) -> Labelled:

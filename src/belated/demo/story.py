@@ -68,7 +68,7 @@ class Screen:
         self._write(self._styled(_DIM, label) + body)
 
     def progress(self, text: str) -> None:
-        """Write over the current line; only for a person who looks on."""
+        """Write over the current line; only for a terminal."""
         if self.out.isatty():
             self.out.write(f"\r\x1b[2K{text}")
             self.out.flush()
@@ -157,7 +157,7 @@ FEW = 3_000
 NEW_YORK = np.timedelta64(5, "h")
 """How far the clock of New York is behind UTC in February."""
 SHOWN = ("answered", "wait", "delay", "giving up")
-"""What is told of the audit."""
+"""The lines about the audit."""
 
 
 def tell(out: TextIO, page: Path, *, fast: bool = False) -> None:

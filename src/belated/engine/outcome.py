@@ -1,4 +1,4 @@
-"""What becomes of one job."""
+"""The outcome of one job."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 Job = TypeVar("Job")
 Work: TypeAlias = Callable[[Job], Mapping[str, Any]]
-"""What is done with every job; a method or a function of a module, so that it can travel."""
+"""The function that does every job; a method or a function of a module, so that it can travel."""
 
 
 class Outcome(NamedTuple):
-    """What became of a job: its results, or why there are none."""
+    """The results of a job, or the reason why there are none."""
 
     results: Mapping[str, Any] | None
     failure: str = ""

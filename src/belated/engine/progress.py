@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Progress(Protocol):
-    """What long work reports to."""
+    """The interface to which long work reports its progress."""
 
     def advance(self) -> None:
         """Count one more piece as done."""

@@ -67,11 +67,11 @@ def _outcomes(
 
         yield from on_ray(work, waiting, workers, address)
     elif engine == "processes":
-        from belated.engine.local import in_processes
+        from belated.engine.pools import in_processes
 
         yield from in_processes(work, waiting, count)
     elif engine == "threads":
-        from belated.engine.local import in_threads
+        from belated.engine.pools import in_threads
 
         yield from in_threads(work, waiting, count)
     else:

@@ -52,7 +52,7 @@ class DecisionLog:
     wait: Floats
     """Time from the decision to its reward; NaN where no reward arrived."""
     context: Mapping[str, Array]
-    """What was known when the decision was made, by column."""
+    """The values that were known when the decision was made, by column."""
     rows: Ints
     """The row of each decision in the source."""
     rows_read: int

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from belated.evaluations.result import Evaluation
 
 FACTOR = 1.5
-"""Medians of delays that are closer than that are of no consequence."""
+"""Smaller ratios between median delays are not reported."""
 LEAST_HEARD = 20
-"""Rewards from which on the delay of an action is compared."""
+"""The delays of an action with fewer rewards are not compared."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What a policy would have earned, from decisions that another one made, with intervals.
+"""The mean reward of a policy, from decisions that another one made, with intervals.
 
 With x the context of a decision, a what was done, p its logged probability, r its reward, pi(a|x)
 the probability under the policy in question, w = pi(a|x) / p and q(x, a) a prediction of r that was
@@ -54,9 +54,9 @@ class Weighed(NamedTuple):
     weights: Floats
     """w = pi(a|x) / p of what was done."""
     expected: Floats | None
-    """What the model expects of the policy; None where only pi of what was done is known."""
+    """The reward of the policy that the model expects; None without pi of all actions."""
     predicted: Floats
-    """What the model expects of what was done."""
+    """The reward of the logged actions that the model expects."""
 
     def terms(self, estimator: Estimator, rewards: Floats, rows: Any = slice(None)) -> Terms | None:
         """Return the terms of some decisions; None where not enough is known for the estimator."""

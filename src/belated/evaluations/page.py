@@ -79,7 +79,7 @@ def _rewards(evaluation: Evaluation) -> Section:
 
 
 def _differences(evaluation: Evaluation) -> Iterable[Section]:
-    """Show who is better than the one compared with."""
+    """Show which policies are better than the one compared with."""
     judged = [one for one in evaluation.policies.values() if one.difference_for_all is not None]
     if not judged:
         return

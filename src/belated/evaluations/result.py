@@ -73,7 +73,7 @@ class Part:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Evaluation(Finding):
-    """What every policy would have earned in the decisions of a log, with 95 % intervals.
+    """The mean reward of every policy on the decisions of a log, with 95 % intervals.
 
     Rewards are per decision. ``str`` gives the words, ``to_dict`` and ``to_json`` the numbers,
     ``page`` and ``save`` write them.

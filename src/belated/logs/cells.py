@@ -27,7 +27,7 @@ from belated.timeline.clock import EXACT_IN_FLOAT, fits, gaps
 FARTHEST = {"whole": 2.0**62, "number": 1e100}
 """Beyond this the time between two moments might not be a number."""
 Clockwork = Literal["calendar", "whole", "number"]
-"""What times are: dates, whole numbers that only int64 holds exactly, and other numbers."""
+"""The kinds of times: dates, whole numbers that only int64 holds exactly, and other numbers."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -36,7 +36,7 @@ STEMS = {
 }
 """The beginnings of words in other names."""
 WORDS = {"calendar": "dates", "whole": "numbers", "number": "numbers"}
-"""What each kind of times is called."""
+"""The name of each kind of times."""
 
 
 class NoColumn(LogError):
@@ -51,7 +51,7 @@ class NoColumn(LogError):
 
 
 class Roles(NamedTuple):
-    """What the two columns of times are called where they are asked for, and what they say."""
+    """The names of the two columns of times in messages, and their meaning."""
 
     predicted: str = "predicted"
     observed: str = "observed"
@@ -175,7 +175,7 @@ def unreadable(batch: Any, name: str, column: str) -> LogError:
 
 @dataclass(frozen=True)
 class Clocks:
-    """What both columns of times hold, and how each one writes it."""
+    """The kind of times in both columns, and how each one writes it."""
 
     kind: Clockwork
     predicted: str = ISO

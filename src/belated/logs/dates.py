@@ -61,7 +61,7 @@ FORMS: Mapping[str, str] = MappingProxyType(
         for form, (day, _, _) in _DAYS.items()
     }
 )
-"""What the dates of each form look like: a day, and perhaps a time."""
+"""The pattern of the dates of each form: a day, and perhaps a time."""
 EXAMPLES: Mapping[str, str] = MappingProxyType({form: says for form, (*_, says) in _DAYS.items()})
 ZONED = r"(?i)(Z|UTC|GMT|[+-]\d\d:?\d\d)\s*\]?$"
 """The end of a time that names its zone."""
@@ -156,7 +156,7 @@ def are_stamps(values: Array) -> bool:
 # ---- parts of the calendar ---------------------------------------------------------------------
 
 PARTS = ("hour", "weekday", "month", "trend")
-"""What a time becomes: the hour as number and as word, two words, and days since 1970."""
+"""The features of a time: the hour as number and as word, two words, and days since 1970."""
 HOUR_TEXT = "hour (text)"
 WEEKDAYS = np.array(["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"], dtype=object)
 """1 January 1970 was a Thursday."""

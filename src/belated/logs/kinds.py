@@ -1,4 +1,4 @@
-"""What the columns of a log become: numbers, a yes or no, words, parts of the calendar, or nothing.
+"""The kinds of columns of a log: numbers, a yes or no, words, parts of the calendar, or nothing.
 
 A :class:`Kind` is what one column becomes and why, and :class:`Kinds` is all of them: plain data,
 which is stored with a model. :meth:`Kinds.row` turns one row as it comes, from a file or from a
@@ -25,9 +25,9 @@ from belated.missing import is_missing
 from belated.scalars import plain
 
 What = Literal["number", "yes or no", "text", "number and text", "time", "constant", "left out"]
-"""What a column can become."""
+"""The kinds of a column."""
 Told = Literal["number", "text", "time", "ignore"]
-"""What a column can be told to become."""
+"""The kinds that a caller can ask for."""
 AS_TEXT = " (text)"
 """Ends the name of the words that a column of numbers becomes too."""
 NOTHING = (
@@ -52,7 +52,7 @@ DIGITS = ("0", "1")
 
 @dataclass(frozen=True)
 class Kind:
-    """What one column becomes.
+    """The kind of one column.
 
     >>> price = Kind("price", "number", "numbers with a decimal comma", form="decimal comma")
     >>> price.features("1.234,5"), price.features(1234.5), price.features(None)
@@ -68,7 +68,7 @@ class Kind:
     form: str = "plain"
     """How numbers or dates are written: one of ``numerals.FORMS`` or of ``dates``."""
     words: tuple[str, str] = ("no", "yes")
-    """What a no and a yes are, in small letters."""
+    """The texts of no and of yes, in small letters."""
     parts: tuple[str, ...] = ()
     """Which parts of the calendar a time becomes."""
     zone: str | None = None
@@ -95,7 +95,7 @@ class Kind:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What the features are called."""
+        """The names of the features."""
         if self.what in ("constant", "left out"):
             return ()
         if self.what == "number and text":
@@ -106,7 +106,7 @@ class Kind:
 
     @property
     def says(self) -> str:
-        """What it became, in words.
+        """The kind, in words.
 
         >>> Kind("shop", "text", values=3).says
         'text, 3 values'
@@ -147,7 +147,7 @@ class Kind:
 
     @property
     def wrong(self) -> str:
-        """What is wrong with a cell that cannot be read."""
+        """The error of a cell that cannot be read."""
         if self.what == "time":
             return f"is no time, {self.form}"
         if self.what == "yes or no" and self.words != DIGITS:
@@ -252,7 +252,7 @@ def _counted(value: Any, scale: int) -> int | None:
 
 @dataclass(frozen=True)
 class Kinds:
-    """What every column becomes, in the order of the columns.
+    """The kind of every column, in the order of the columns.
 
     >>> kinds = Kinds((Kind("shop", "text"), Kind("price", "number", form="decimal comma")))
     >>> kinds.row({"shop": "north", "price": "1,5", "other": "not a feature"})
@@ -284,7 +284,7 @@ class Kinds:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What all features are called, in their order."""
+        """The names of all features, in their order."""
         return tuple(name for kind in self.all for name in kind.names)
 
     def column_of(self, feature: str) -> str:

@@ -153,14 +153,14 @@ def _allowed(cells: Floats, hidden: Floats, slope: float, close: float) -> float
 
 
 CHANGED = "rescaled, shifted or rounded"
-"""What a feature is of the answer if it is a copy of it."""
+"""The relation of a feature to the answer if it is a copy of it."""
 NEARLY = 0.05
 """A feature is nearly the target if it misses no more than this share of the rarer answer."""
 
 
 @dataclass(frozen=True, eq=False)
 class Hidden:
-    """What is unknown when a prediction is made: when the answer comes, and what it is."""
+    """The values that are unknown when a prediction is made: the time and value of the answer."""
 
     predicted_at: Array
     observed_at: Array
@@ -196,13 +196,13 @@ class Hidden:
 def told(who: str, found: Mapping[str, str], columns: Mapping[str, str], when: str) -> LogError:
     """Return the refusal of features that know the answer, with what each one is.
 
-    ``columns`` are those that features come from, and ``when`` is when nobody knows them.
+    ``columns`` are those that features come from; they are not known when ``when``.
     """
     said = "; ".join(f"{name!r} is {what}" for name, what in found.items())
     names = shlex.join(dict.fromkeys(columns[name] for name in found))
     it, them = ("it is", "it") if len(found) == 1 else ("they are", "them")
     return LogError(
-        f"{who}: {said}, which nobody knows when {when}; leave {them} out (--ignore {names}), or "
+        f"{who}: {said}, which is not known when {when}; leave {them} out (--ignore {names}), or "
         f"if {it} known then, say so (--known {names})"
     )
 

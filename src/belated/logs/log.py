@@ -48,7 +48,7 @@ class BadRow:
 
 @dataclass(frozen=True)
 class BadRows:
-    """What was left out of a log: how many rows, and the first few of them.
+    """The rows that were left out of a log: their number, and the first few of them.
 
     >>> bool(BadRows()), len(BadRows(2))
     (False, 2)
@@ -85,7 +85,7 @@ NONE_BAD = BadRows()
 
 
 Unit = Literal["ns", "us", "ms", "s", "min", "h", "d"]
-"""What one unit of numeric times stands for."""
+"""The length of one unit of numeric times."""
 
 SECONDS: Mapping[str, float] = MappingProxyType(
     {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
@@ -116,26 +116,26 @@ class Log:
     """The truth: float64, or words as objects; NaN or None where it is not known."""
     weight: Floats | None = None
     features: Mapping[str, Array] = field(default_factory=dict)
-    """What was known at prediction time, by column: float64, or text as objects (None: missing)."""
+    """The values at prediction time, by column: float64, or text as objects (None: missing)."""
     name: str = "log"
     about: str = ""
     """Where it comes from and what it may be used for."""
     unit: Unit | None = None
-    """What one unit of the times is: "ns" for datetimes; None: numbers of which nobody said."""
+    """The unit of the times: "ns" for datetimes; None: numbers without a given unit."""
     bad: BadRows = NONE_BAD
     """Rows that were left out."""
     is_epoch: bool = False
     """Whether times are numbers that count ``unit`` since 1970."""
     kinds: Kinds = NO_KINDS
-    """What the columns of the file became, and why; nothing for a log that was made by hand."""
+    """The kinds of the columns of the file, and why; nothing for a log that was made by hand."""
     notes: tuple[str, ...] = ()
-    """What was noticed when it was read."""
+    """The notices of the reader."""
     zone: str | None = None
-    """The zone whose clock people go by, where somebody said so; times are in UTC all the same."""
+    """The time zone of the users, where it was given; times are in UTC all the same."""
     waits: Floats | None = None
     """How long answers took, where times were moved apart to keep an order; None: as times say."""
     predicts: str | None = None
-    """What the target is, in words; None: not known."""
+    """The meaning of the target, in words; None: not known."""
 
     def __post_init__(self) -> None:
         """Find out what was answered, and check that all columns have the same length."""

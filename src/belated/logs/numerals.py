@@ -31,7 +31,7 @@ FORMS: Mapping[NumberForm, str] = MappingProxyType(
         "per cent": r"^\s*[+-]?\d+([.,]\d+)?\s*%\s*$",
     }
 )
-"""What the cells of each form look like. Plain ones fit others too; the first that fits is meant.
+"""The pattern of the cells of each form. Plain ones fit others too; the first that fits is meant.
 """
 LIKE: Mapping[str, str] = MappingProxyType(
     {
@@ -42,7 +42,7 @@ LIKE: Mapping[str, str] = MappingProxyType(
         "per cent": "is no number such as 60%",
     }
 )
-"""What is wrong with a cell that is not in its form."""
+"""The error of a cell that is not in its form."""
 _SECONDS = {"days": 86_400.0, "hours": 3_600.0, "minutes": 60.0, "seconds": 1.0}
 
 

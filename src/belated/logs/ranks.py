@@ -7,7 +7,7 @@ import math
 from belated.arrays import Floats
 
 ALARM = 1e-3
-"""How often chance alone may make somebody believe that groups differ."""
+"""The probability of finding a difference between groups by chance alone."""
 
 
 def compared(mine: Floats, others: Floats) -> tuple[float, float]:

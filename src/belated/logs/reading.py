@@ -33,7 +33,7 @@ from belated.logs.sources import Source, arrow, source_of
 from belated.timeline.times import Times, early
 
 OnBad = Literal["error", "skip"]
-"""What to do with rows that cannot be used: refuse the log, or leave them out."""
+"""The treatment of rows that cannot be used: refuse the log, or leave them out."""
 MISSING = "must not be missing"
 NOTHING_TOLD: Mapping[str, Told] = MappingProxyType({})
 
@@ -202,13 +202,13 @@ class Scan:
     columns: Columns
     clocks: Clocks
     kinds: Kinds
-    """What the features become."""
+    """The kinds of the features."""
     truth: Kind | None = None
     """How the target is read."""
     tz: str | None = None
     on_bad: OnBad = "error"
     noted: tuple[str, ...] = ()
-    """What the first rows show."""
+    """The findings in the first rows."""
     nothing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Further words that mean nothing, by column."""
     bad: BadRows = field(default=NONE_BAD, init=False)

@@ -31,7 +31,7 @@ from belated.logs.numerals import NumberForm
 from belated.logs.sources import arrow
 
 DateOrder = Literal["day first", "month first"]
-"""What 5/6/2024 begins with."""
+"""The first part of 5/6/2024."""
 EMPTY = "nothing is in it"
 ALIKE = 100
 """Rows from which on a word of its own in every row is a name of the row, and no feature."""
@@ -42,9 +42,9 @@ NAMES = (
     r"customer|client|user|account|agent|driver|courier|vehicle|truck|machine|device|sensor|"
     r"terminal|gate|lane|room|building|location|queue|team|channel|campaign|ad|page|no|nr)$"
 )
-"""What columns of whole numbers are called that are names of something."""
+"""Names of columns whose whole numbers are names of something."""
 TIME_NAMES = r"(_at|(^|_)(time|date|ts|timestamp|epoch|datetime|when|on|since|until))$"
-"""What columns of counts since 1970 are called."""
+"""Names of columns that count from 1970."""
 
 
 class NoFeature(LogError):

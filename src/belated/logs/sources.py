@@ -24,7 +24,7 @@ ROWS = 1 << 17
 """Rows in a batch."""
 
 BROKEN = (zipfile.BadZipFile, lzma.LZMAError, zlib.error, EOFError, RuntimeError)
-"""What the readers of packed files raise for damaged ones."""
+"""The exceptions of the readers of packed files for damaged ones."""
 
 
 def arrow(where: str = "reading a log") -> Any:
@@ -46,14 +46,14 @@ class Source:
     """Rows of named columns, which are read twice: the first ones to choose columns, and all."""
 
     name: str
-    """What messages call it."""
+    """The name in messages."""
     read: Read
     place: Callable[[int], str] = lambda row: f"row {row}"
     """Says where a row stands that was read."""
     lost: list[tuple[str, str]] = field(default_factory=list)
     """Place and reason of rows without the right number of cells, which no batch holds."""
     notes: list[str] = field(default_factory=list)
-    """What is to be known of how it is read."""
+    """Notices about how it is read."""
     kept: Any = field(default=None, repr=False)
     """A temporary file that is deleted with the source."""
 

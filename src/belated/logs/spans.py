@@ -66,7 +66,7 @@ def span_in(given: Any, unit: Unit | None, who: str, *, has_dates: bool = False)
         return length
     if unit is None:
         raise LogError(
-            f"{who}: times are numbers of which nobody said what one unit is, so {str(given)!r} "
+            f"{who}: times are numbers and their unit is not known, so {str(given)!r} "
             "cannot be counted in them; give a plain number, or unit= (--unit)"
         )
     return length / SECONDS[unit]

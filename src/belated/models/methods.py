@@ -1,8 +1,9 @@
 """The methods that models have in common: one table for logs of stores, for HTTP and for clients.
 
-A line says what a method is called, how its event stands in the log, and who may call it over HTTP.
-What a method takes and returns is what its model says: parameters are those of its signature, and
-``ARGUMENTS`` tells what each of them is. A method is added as a method of a model and a line here.
+A line says what a method is called, how its event stands in the log, and which tokens may call it.
+The model defines the arguments and the result of a method: parameters are those of its
+signature, and ``ARGUMENTS`` tells what each of them is. A method is added as a method of a model
+and a line here.
 
 An event is ``[code, *arguments]``, and the arguments have the order of the line. The key and the
 time of a prediction, and the time of an answer, stand at the same place in all events.
@@ -25,13 +26,13 @@ class Method(NamedTuple):
 
     name: str
     code: int | None
-    """What its events begin with; None: it changes nothing, or is so many events of a single."""
+    """The name of its events; None: it changes nothing, or is so many events of another method."""
     arguments: tuple[str, ...] = ()
     """The kinds of its arguments, in the order of the log."""
     scope: str = "read"
-    """What a token must open to call it over HTTP."""
+    """The right that a token needs to call it over HTTP."""
     about: str = ""
-    """What it does, for those who call it over HTTP."""
+    """Its effect, for the documentation of HTTP."""
     single: str = ""
     """The method that does the same to one: many are so many events of it."""
 
@@ -67,7 +68,7 @@ ARGUMENTS = {
     "weights": "weight",
     "actual": "setting",
 }
-"""What parameters are that have a name of their own; all others are called what they are."""
+"""The kind of parameters that have a name of their own; others are named after their kind."""
 
 
 class Bound:
@@ -86,11 +87,11 @@ class Bound:
             self.signature = Signature(given)
         found = self.signature.parameters
         self.kinds: dict[str, str] = {name: ARGUMENTS.get(name, name) for name in found}
-        """What the parameters are."""
+        """The kinds of the parameters."""
         self.taken = {name: kind for name, kind in self.kinds.items() if name not in model.CANNOT}
         """Those that the model can take."""
         self.names = {kind: name for name, kind in self.kinds.items()}
-        """What the parameter of a kind is called."""
+        """The name of the parameter of a kind."""
         self._positional = [
             name for name, each in found.items() if each.kind is not each.KEYWORD_ONLY
         ]

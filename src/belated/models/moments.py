@@ -21,12 +21,12 @@ from belated.errors import ClockError, TimelineError
 from belated.missing import is_missing
 
 if TYPE_CHECKING:
-    from belated.timeline.columns import TimesLike
+    from belated.timeline.time_column import TimesLike
 
 Time = float | str | date | np.datetime64
 """A number in a unit of the user's, a date (with a time), or one as an ISO 8601 text."""
 NUMBERS, NAIVE, AWARE = 1, 2, 3
-"""What times were, as a model remembers it: numbers alone, or dates without or with a time zone.
+"""The kind of times that a model remembers: numbers alone, or dates without or with a time zone.
 
 A date says more than a number, so a model remembers the largest.
 """
@@ -121,7 +121,7 @@ def read_times(at: TimesLike, who: str) -> tuple[Floats, int, float]:
         return _of_objects(np.array([*getattr(array, "flat", array)], dtype=object), who)
     if not isinstance(array, np.ndarray):  # of pandas or polars, whose dates may have a zone
         try:
-            from belated.timeline.columns import read_column  # not needed for live events
+            from belated.timeline.time_column import read_column  # not needed for live events
 
             column = read_column(at, f"{who}: at")
         except TimelineError:

@@ -1,4 +1,4 @@
-"""What tells old events from live ones, and the warnings where old ones come in the wrong order.
+"""The detection of old events, and the warnings where old ones come in the wrong order.
 
 A model learns events in the order of its calls. Where many old predictions come first and their
 answers afterwards, every answer seems to be as late as all of the predictions.

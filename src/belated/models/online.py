@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from belated.models.moments import Time
     from belated.models.snapshots import Contents
     from belated.timeline import Timeline
-    from belated.timeline.columns import TimesLike
+    from belated.timeline.time_column import TimesLike
 
 Answer = TypeVar("Answer")
 Settings = TypeVar("Settings")
@@ -227,7 +227,7 @@ class Model(online.Online, Generic[Answer, Settings]):
 
     @property
     def _parts(self) -> Any:
-        """What a snapshot cannot hold; see ``restore``."""
+        """The settings that a snapshot cannot hold; see ``restore``."""
         return None
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...], Any]:

@@ -35,10 +35,10 @@ _HOMES = {
 
 
 class Contents(NamedTuple):
-    """What a snapshot holds."""
+    """The content of a snapshot."""
 
     about: dict[str, Any]
-    """What the header says beside fields and keys: settings first."""
+    """The values of the header beside fields and keys: settings first."""
     state: dict[str, Any]
     """Fields and arrays, by name."""
     keys: dict[str, Any]

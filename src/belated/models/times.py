@@ -35,7 +35,7 @@ from belated.models.moments import (
 from belated.models.old_events import OldEvents
 
 if TYPE_CHECKING:
-    from belated.timeline.columns import TimesLike
+    from belated.timeline.time_column import TimesLike
 
 NEVER = math.nan
 """No time, or no deadline of its own."""
@@ -49,7 +49,7 @@ _REMEDIES = {
 
 
 class Told(Protocol):
-    """What settings say of deadlines; see those of linear models."""
+    """The settings of deadlines; see those of linear models."""
 
     @property
     def deadline(self) -> float | None:
@@ -65,7 +65,7 @@ class Told(Protocol):
 
 
 class Clocked(Protocol):
-    """What memory says of times so far."""
+    """The state of times so far."""
 
     @property
     def rounds(self) -> int:

@@ -104,7 +104,7 @@ DETAILS = (
     *("bound", "tight", "gradient-adaptive", "OMD", "skipping", "strongly convex"),
     *("order of the bound", "two values", "default"),
 )
-"""What is often said of a method in addition; each changes its look in another way."""
+"""Common additions to the names of methods; each changes its look in another way."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What commands that report on a log share: what they read, and what they write where."""
+"""The shared part of commands that report on a log: their input and their output files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from belated.errors import BelatedError, LogError, MissingExtra
 from belated.report.finding import Finding
 
 FLIGHTS = "flights"
-"""What to call the log that comes with belated."""
+"""The name of the log that comes with belated."""
 
 
 _F = TypeVar("_F", bound=Finding)

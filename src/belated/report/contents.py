@@ -1,4 +1,4 @@
-"""What a page says, as plain values: questions, figures, answers and tables."""
+"""The contents of a page, as plain values: questions, figures, answers and tables."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Page:
     reproduce: str
     facts: Mapping[str, str]
     numbers: tuple[tuple[str, str], ...] = ()
-    """What to remember of the page: a number or a few words each, and what it is."""
+    """The main results of the page: a number or a few words each, and what it is."""
 
 
 def _can_be_shown(cell: object) -> bool:

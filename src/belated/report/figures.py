@@ -1,4 +1,4 @@
-"""What a figure shows, as plain values: no drawing, no colours, nothing to install.
+"""The contents of a figure, as plain values: no drawing, no colours, nothing to install.
 
 A figure is one of :class:`Lines`, :class:`Bars` and :class:`Heat`. Each checks its numbers when it
 is made, and notebooks draw it.
@@ -157,7 +157,7 @@ class Heat(Drawn):
 
 
 Figure: TypeAlias = Lines | Bars | Heat
-"""What a section of a page can show."""
+"""The figures and tables that a section of a page can show."""
 
 
 def _numbers(who: str, name: str, values: Sequence[Any], *, missing: bool) -> Numbers:

@@ -1,4 +1,4 @@
-"""What all findings about a log offer: words, numbers, and a page."""
+"""The base of all findings about a log: words, numbers, and a page."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from belated.report.contents import Page
 
 
 class Finding:
-    """What was found out about a log; a subclass has its own words, numbers and page."""
+    """A finding about a log; a subclass has its own words, numbers and page."""
 
     def summary(self) -> str:
         """Return the finding in words, for a terminal."""

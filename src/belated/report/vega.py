@@ -17,6 +17,8 @@ from belated.report.plain import NOT_AVAILABLE, power
 
 WIDTH = 720
 """Width in pixels of an image; on a page a figure is as wide as its column."""
+LINES_HEIGHT, BARS_HEIGHT = 340, 300
+"""Heights in pixels of curves and of standing bars."""
 FIT = {"type": "fit-x", "contains": "padding"}
 """The width is that of the whole figure, and the height that of its axes."""
 LONGEST = 26
@@ -31,7 +33,25 @@ DEEP = 0.58
 """Where on the scale of colours white begins to stand out more than black."""
 LONG_AXIS = 1e4
 """Ratio of the ends of a logarithmic axis from which on its numbers are powers of ten."""
+NUMBER = ",.6~r"
+"""The format of numbers: six digits, thousands apart, no zeros at the end."""
+SHORT_NUMBER = ",.3~r"
+"""The same with three digits, for cells and scales of colours."""
+LEGEND_SYMBOL, LETTER = 46, 7
+"""Pixels of the symbol of an entry of the legend with its gaps, and of a letter."""
+LEFT_AXIS, WIDE_LEFT_AXIS = 60, 130
+"""Pixels beside the plot for the numbers, or for the names of rows."""
+LEAST_GROUP, LEAST_COLUMN = 60, 44
+"""Pixels that a group of bars, or a column of cells, needs at least."""
+TEXT_LINE = 14
+"""Pixels of a line of a label."""
+LONG_MARGIN = 0.03
+"""Share of the length of a logarithmic axis that stays free at each end."""
+LONE_MARGIN = 3.0
+"""Factor by which a logarithmic axis extends to both sides of its only value."""
 MARKER = {"type": "point", "filled": True, "size": 60}
+HAS_ENDS = {"filter": "isValid(datum.l)"}
+"""Only the points and bars that have an interval."""
 SELECTED = {"param": "shown"}
 """Whether a series is selected in the legend, as all are until one is clicked."""
 
@@ -46,7 +66,7 @@ def chart_of(figure: Figure, *, titled: bool = False) -> Chart:
         case Heat():
             spec, names = _heat(figure), []
     # The page asks how wide an entry of the legend is, and how wide the figure must be.
-    entry = 46 + 7 * max(map(len, names), default=0)
+    entry = LEGEND_SYMBOL + LETTER * max(map(len, names), default=0)
     legend = {**CONFIG["legend"], "columns": max(1, WIDTH // entry)}
     spec |= {"autosize": FIT, "config": {**CONFIG, "legend": legend}}
     if titled:
@@ -79,9 +99,9 @@ def _least_width(figure: Figure) -> int:
     """Return how many pixels the figure needs; on a narrower screen it scrolls."""
     match figure:
         case Bars(is_lying=False):
-            return 60 + 60 * len(figure.labels)
+            return LEFT_AXIS + LEAST_GROUP * len(figure.labels)
         case Heat():
-            return 130 + 44 * len(figure.columns)
+            return WIDE_LEFT_AXIS + LEAST_COLUMN * len(figure.columns)
         case _:
             return 0
 
@@ -102,7 +122,7 @@ def _lines(lines: Lines) -> Json:
     is_own = {"test": {"field": "s", "oneOf": [name for name in names if is_ours(name)]}}
     told = [_told("x", lines.x_label), _told("y", lines.y_label)]
     band = {
-        "transform": [{"filter": "isValid(datum.l)"}],
+        "transform": [HAS_ENDS],
         "mark": "area",
         "encoding": {
             "y": {**y, "field": "l"},
@@ -132,7 +152,7 @@ def _lines(lines: Lines) -> Json:
         },
     }
     return {
-        "height": 340,
+        "height": LINES_HEIGHT,
         "data": {"values": rows},
         "encoding": {"x": x, **_only(style, "color")},
         "layer": [*([band] if any("l" in row for row in rows) else []), curve, marker],
@@ -180,7 +200,7 @@ def _bars(bars: Bars) -> Json:
     opacity = {} if bars.by_label else {"opacity": _faded()}
     told: list[str | Json] = [*([] if bars.by_label else ["s"]), "c", _told("y", bars.y_label)]
     whisker = {
-        "transform": [{"filter": "isValid(datum.l)"}],
+        "transform": [HAS_ENDS],
         "mark": {"type": "rule", "strokeWidth": 1.5},
         "encoding": {
             along: {**value, "field": "l"},
@@ -200,10 +220,11 @@ def _bars(bars: Bars) -> Json:
         },
     }
     offset = {"field": "s", "sort": None, "scale": {"domain": order}}
-    each = (9 if is_dotted else 14) * len(order) if is_grouped else 10
-    room = max(12 + each, 6 + 14 * max(1 + label.count("\n") for label in labels))
+    marks = len(order) if is_grouped else 1
     return {
-        "height": room * len(labels) if bars.is_lying else 300,
+        "height": _row_height(labels, marks, is_dotted) * len(labels)
+        if bars.is_lying
+        else BARS_HEIGHT,
         "data": {"values": rows},
         "encoding": {
             across: _names("c", labels),
@@ -212,6 +233,14 @@ def _bars(bars: Bars) -> Json:
         },
         "layer": [bar, whisker] if has_whiskers else [bar],
     }
+
+
+def _row_height(labels: Sequence[str], marks: int, is_dotted: bool) -> int:
+    """Return the pixels of a row of lying bars: room for its marks, and for the longest label."""
+    # One mark alone is thinner than a bar of a group, and a marker needs less room than a bar.
+    mark = 10 if marks == 1 else 9 if is_dotted else 14
+    lines = max(1 + label.count("\n") for label in labels)
+    return max(12 + mark * marks, 6 + TEXT_LINE * lines)
 
 
 def _bar_rows(bars: Bars, labels: Sequence[str]) -> list[Json]:
@@ -243,28 +272,8 @@ def _heat(heat: Heat) -> Json:
         {"r": row, "c": columns, "y": [None if y is None else _short(y) for y in values]}
         for row, values in zip(rows, heat.values, strict=True)
     ]
-    kind = "log" if heat.log else "linear"
-    scale = {"type": kind, "domain": [low, high], "nice": False, "clamp": True}
-    legend = {
-        "title": heat.value_label,
-        "orient": "bottom",
-        "direction": "horizontal",
-        "gradientLength": 260,
-        "gradientThickness": 10,
-        "format": ",.3~r",
-    }
-    colour = {
-        "field": "y",
-        "type": "quantitative",
-        "scale": {**scale, "scheme": "viridis", "reverse": True},
-        "legend": legend,
-        "condition": [
-            {"test": "!isValid(datum.y)", "value": GREY},
-            *([{"test": "datum.y <= 0", "value": LOWEST}] if heat.log else []),
-        ],
-    }
     missing = {"test": "!isValid(datum.y)", "value": NOT_AVAILABLE}
-    text = {"field": "y", "type": "quantitative", "format": ",.3~r", "condition": missing}
+    text = {"field": "y", "type": "quantitative", "format": SHORT_NUMBER, "condition": missing}
     inks = [{**missing, "value": INK}, {"test": f"datum.y > {deep:.6g}", "value": "white"}]
     x = _names("c", columns, 0.04)
     x["axis"] |= {"orient": "top", "domain": False}
@@ -273,17 +282,43 @@ def _heat(heat: Heat) -> Json:
     y = _names("r", rows, 0.08)
     y["axis"]["domain"] = False
     return {
-        "width": min(WIDTH, 200 + 90 * len(columns)),
-        "height": 30 * len(rows),
+        "width": min(WIDTH, 200 + 90 * len(columns)),  # names of rows, and columns with their gaps
+        "height": 30 * len(rows),  # two lines of a name
         "data": {"values": cells},
         "transform": [{"flatten": ["c", "y"]}],
         "encoding": {"x": x, "y": y, "tooltip": _tooltip([], "r", "c", {**text, "title": label})},
         "layer": [
-            {"mark": {"type": "rect", "invalid": "show"}, "encoding": {"color": colour}},
+            {
+                "mark": {"type": "rect", "invalid": "show"},
+                "encoding": {"color": _cell_colour(heat, low, high)},
+            },
             {
                 "mark": {"type": "text", "fontSize": 12},
                 "encoding": {"text": text, "color": {"condition": inks, "value": "black"}},
             },
+        ],
+    }
+
+
+def _cell_colour(heat: Heat, low: float, high: float) -> Json:
+    """Return the encoding of values as colours between these limits."""
+    kind = "log" if heat.log else "linear"
+    scale = {"type": kind, "domain": [low, high], "nice": False, "clamp": True}
+    return {
+        "field": "y",
+        "type": "quantitative",
+        "scale": {**scale, "scheme": "viridis", "reverse": True},
+        "legend": {
+            "title": heat.value_label,
+            "orient": "bottom",
+            "direction": "horizontal",
+            "gradientLength": 260,
+            "gradientThickness": 10,
+            "format": SHORT_NUMBER,
+        },
+        "condition": [
+            {"test": "!isValid(datum.y)", "value": GREY},
+            *([{"test": "datum.y <= 0", "value": LOWEST}] if heat.log else []),
         ],
     }
 
@@ -314,14 +349,14 @@ def _axis(
     zero: bool = False,
 ) -> Json:
     """Return the encoding of numbers along the axis x or y, with plain numbers on it."""
-    axis: Json = {"title": textwrap.wrap(label, 60) or None, "format": ",.6~r", "tickCount": 6}
+    axis: Json = {"title": textwrap.wrap(label, 60) or None, "format": NUMBER, "tickCount": 6}
     if channel == "x":
-        axis["tickCount"] = {"signal": "ceil(width / 90)"}
+        axis["tickCount"] = {"signal": "ceil(width / 90)"}  # pixels that a long number needs
     axis["gridColor"] = {"condition": {"test": "datum.value === 0", "value": FAINT}, "value": RULE}
     scale: Json = {"zero": zero}
     if log:
         low, high = min(values, default=1.0), max(values, default=10.0)
-        margin = (high / low) ** 0.03 if high > low else 3.0
+        margin = (high / low) ** LONG_MARGIN if high > low else LONE_MARGIN
         low, high = low / margin, high * margin
         scale = {"type": "log", "nice": False, "domain": [_short(low), _short(high)]}
         ticks = _log_ticks(low, high)
@@ -340,8 +375,9 @@ def _log_ticks(low: float, high: float) -> list[float]:
     ([1.0, 2.0, 5.0, 10.0, 20.0], [1.0, 10.0, 100.0, 1000.0])
     """
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    # Below a factor of 8 nine ticks per decade have room, and below 200, two decades or so, three.
     digits = range(1, 10) if high < 8.0 * low else (1, 2, 5) if high < 200.0 * low else (1,)
-    step = max(1, math.ceil((last - first) / 8))
+    step = max(1, math.ceil((last - first) / 8))  # about eight powers of ten have room
     ticks = [float(f"{d}e{k}") for k in range(first - first % step, last + 1, step) for d in digits]
     return [tick for tick in ticks if low <= tick <= high]
 
@@ -402,7 +438,7 @@ def _tooltip(rows: Sequence[Json], *fields: str | Json) -> list[Json]:
 
 
 def _told(field: str, title: str) -> Json:
-    return {"field": field, "type": "quantitative", "title": title or "value", "format": ",.6~r"}
+    return {"field": field, "type": "quantitative", "title": title or "value", "format": NUMBER}
 
 
 def _wrapped(text: str) -> str:

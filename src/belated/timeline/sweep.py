@@ -16,7 +16,7 @@ import numpy as np
 from belated.arrays import Array, Bools, Ints
 from belated.errors import OutOfOrder
 from belated.timeline.clock import Clock
-from belated.timeline.columns import TimesLike
+from belated.timeline.time_column import TimesLike
 from belated.timeline.times import Times, first_descent, read_times
 
 Ties = Literal["observe-first", "predict-first"]
@@ -75,7 +75,7 @@ def sweep(blocks: Iterable[Block], ties: Ties) -> Iterator[Arrivals]:
 
 
 def _due(tickets: Tickets, predicted_at: Array, ties: Ties) -> Bools:
-    """Whose observation precedes every prediction still to be read; all, when none is left.
+    """Tell which observations precede every prediction still to be read; all, when none is left.
 
     The next block may begin at the very time this one ends, so "predict-first" has to wait
     for observations at that time. With "observe-first" they come before whatever follows.

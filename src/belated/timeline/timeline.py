@@ -11,7 +11,7 @@ array                 equation                               meaning
 ``backlog``           sigma_t = #{s : l_t in I_s}            tickets open when t is predicted
 ``dual_delay``        d*_t = #{s : r_s in I_t}               observations made while t is open
 ``dual_backlog``      sigma*_t = #{s : r_t in I_s}           tickets open when t is observed
-``order``, ``rank``   rho and beta = rho^-1                  who is n-th observed, and the inverse
+``order``, ``rank``   rho and beta = rho^-1                  n-th observed ticket, and the inverse
 ====================  =====================================  ==================================
 
 Tickets, ranks and rounds are numbered from 0, where the paper counts from 1.
@@ -29,7 +29,6 @@ import numpy.typing as npt
 from belated.arrays import Array, Bools, Floats, Ints
 from belated.errors import TimelineError
 from belated.tables import as_html
-from belated.timeline.columns import TimesLike
 from belated.timeline.sweep import (
     Arrivals,
     Block,
@@ -41,6 +40,7 @@ from belated.timeline.sweep import (
     interleave,
     sweep,
 )
+from belated.timeline.time_column import TimesLike
 from belated.timeline.times import Times, read_times
 
 if TYPE_CHECKING:

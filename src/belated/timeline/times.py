@@ -17,7 +17,7 @@ import numpy as np
 from belated.arrays import Array, Bools, Ints
 from belated.errors import TimelineError
 from belated.timeline.clock import Clock, fits, gaps
-from belated.timeline.columns import Column, TimesLike, read_column
+from belated.timeline.time_column import Column, TimesLike, read_column
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""What a chooser is told of actions, checked, and what is wrong with their numbers."""
+"""Checks of the actions given to a chooser, and errors about their numbers."""
 
 from __future__ import annotations
 

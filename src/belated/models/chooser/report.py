@@ -1,4 +1,4 @@
-"""What a chooser says about itself."""
+"""The report of a chooser."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from belated.arrays import add_in_order
-from belated.models.linear.columns import changed_columns, column_rows
+from belated.models.linear.changed_columns import changed_columns, column_rows
 from belated.models.linear.report import LinearReport
 from belated.tables import Row, Table
 
@@ -102,7 +102,7 @@ class ChooserReport(Table):
 
     @property
     def _over(self) -> str:
-        """What the mean reward is over."""
+        """The choices over which the mean reward is taken."""
         if self.silence is None:
             return f"over the {self.answered:,} answered"
         shown = sum(action.chosen for action in self.actions.values())

@@ -1,4 +1,4 @@
-"""What a chooser is told, checked."""
+"""The checked settings of a chooser."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def rule_of(explore: Exploration) -> core_decisions.Rule:
 
 
 def _copied(actions: Mapping[str, Any]) -> dict[str, Any]:
-    """Return actions and their features as they are now, which nobody else can change."""
+    """Return a copy of actions and their features, which the caller cannot change."""
     return {
         name: dict(features) if isinstance(features, Mapping) else features
         for name, features in actions.items()

@@ -15,9 +15,9 @@ from belated.limits import HUGE_LABEL
 from belated.models.intervals.report import IntervalsReport, report_of
 from belated.models.linear.explain import Explanation
 from belated.models.linear.features import Features
-from belated.models.linear.given import Many, Row
 from belated.models.linear.losses import LOSSES
 from belated.models.linear.model import LinearModel
+from belated.models.linear.row_reader import Many, Row
 from belated.models.linear.settings import Settings as LinearSettings
 from belated.models.online import RowModel
 from belated.models.snapshots import Contents, inner_models
@@ -47,8 +47,8 @@ class Intervals(
     A second model forecasts from the same features which b the distance of label and prediction
     stays below, and D, what is owed, corrects it: n labels have come, and ``missed`` of them were
     outside of the interval that was issued with them. So the coverage tends to what was asked for,
-    with labels that come late, in any order and after any delays, even if somebody who sees the
-    intervals chooses them (see ``belated.core.intervals`` and docs/intervals.md); how fast is
+    with labels that come late, in any order and after any delays, even if an adversary sees the
+    intervals and chooses them (see ``belated.core.intervals`` and docs/intervals.md); how fast is
     in ``report``. Nothing needs tuning, and nothing depends on the unit of the labels.
 
     ``model`` is a ``LinearModel`` for numbers (squared, absolute, Huber, quantile or Poisson loss)

@@ -1,4 +1,4 @@
-"""What intervals say about themselves."""
+"""The report of intervals."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from belated.keys import Key
     from belated.models.moments import Time
     from belated.timeline import Timeline
-    from belated.timeline.columns import TimesLike
+    from belated.timeline.time_column import TimesLike
 
 __all__ = ["Expected", "Knobs", "Proposal", "Proposals"]
 
@@ -242,13 +242,13 @@ class Knobs(
 
     def page(self, path: StrPath) -> None:
         """Write a page: costs over time, the surface around the best, and weights of models."""
-        from belated.models.knobs import page  # imports the drawing code only when it is needed
+        from belated.models.knobs import html_page  # imports the drawing code when needed
 
-        page.write(path, self)
+        html_page.write(path, self)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         """Return the report and the first figures of the page for notebooks."""
-        from belated.models.knobs.page import page_of
+        from belated.models.knobs.html_page import page_of
         from belated.report.page import figures_html
 
         figures = figures_html(page_of(self))

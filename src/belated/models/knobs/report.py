@@ -53,7 +53,7 @@ class Stretch:
 
 @dataclass(frozen=True)
 class InContext:
-    """What seems best in one kind of context, all else as it was on average.
+    """The values that seem best in one kind of context, all else as it was on average.
 
     ``share`` is that of the rounds with this value; of a number, which is a standard deviation
     below or above its mean, it is None.

@@ -10,7 +10,7 @@ from belated.validation import checked_ticket
 
 
 class Arrival(NamedTuple):
-    """What is known of a ticket at the moment of its observation."""
+    """The counts of a ticket at the moment of its observation."""
 
     delay: int
     """d_t: predictions made while it was open."""

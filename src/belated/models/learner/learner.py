@@ -120,7 +120,7 @@ class Learner(Model[Any, Settings], core_learner.Learner):
 
     @property
     def spec(self) -> LearnerSpec:
-        """What this learner runs."""
+        """The spec of this learner."""
         return self.settings.spec
 
     @property

@@ -1,4 +1,4 @@
-"""What a learner says about itself: counts, delays, rate, and a certificate of its regret."""
+"""The report of a learner: counts, delays, rate, and a certificate of its regret."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 from belated.bases import OMD, Base, Leader, Portfolio
 from belated.bounds.unanswered import stand_in, worst_round
+from belated.models.ticket_counts import count_rows, delay_rows
 from belated.rates import StronglyConvex
 from belated.reductions import (
     Capacity,
@@ -104,20 +105,8 @@ class Report(Table):
         """Return what a person reads."""
         rate = "none yet" if self.rate is None else f"{self.rate:.4g}"
         rows: list[Row] = [
-            ("rounds", f"{self.rounds:,}", ""),
-            (
-                "observed",
-                f"{self.observed:,}",
-                f"open {self.open:,}, given up {self.skipped:,} (late {self.late:,}), cancelled "
-                f"{self.cancelled:,}",
-            ),
-            (
-                "total delay",
-                f"{self.total_delay:,}",
-                f"largest {self.max_answered_delay:,} with an answer, "
-                f"{self.max_unanswered_age:,} without",
-            ),
-            ("backlog", f"{self.max_backlog:,}", "at most"),
+            *count_rows(self),
+            *delay_rows(self, "an answer"),
             ("rate", rate, ""),
         ]
         if self.excess:

@@ -16,7 +16,7 @@ SHOWN = 20
 
 @dataclass(frozen=True, repr=False)
 class Explanation(Table):
-    """What a prediction is made of, before the link: constant + sum of parts + open tickets.
+    """The parts of a prediction, before the link: constant + sum of parts + open tickets.
 
     ``parts`` has what each feature adds, largest first; a string is named ``name=string``, an
     interaction ``a * b``, a bin of a number ``name in [low, high)``. ``open_tickets`` is the

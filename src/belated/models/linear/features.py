@@ -113,7 +113,7 @@ class _Column:
             raise BadFeatures(f"table: names must be strings, got {name!r}")
         cells = cells_of(given, name)
         self.words: list[str | tuple[str, str]] = [*((name, word) for word in cells.words), name]
-        """What is hashed; the last one, also -1, stands for a number."""
+        """The hashed parts; the last one, also -1, stands for a number."""
         self.present = ~cells.missing
         if cells.codes is None:
             self.codes, self.values = np.full(cells.numbers.size, -1), cells.numbers

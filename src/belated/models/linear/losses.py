@@ -20,7 +20,7 @@ Loss = Literal["squared", "absolute", "quantile", "huber", "logistic", "hinge", 
 
 @dataclass(frozen=True)
 class Labels:
-    """What can be a label."""
+    """The labels that it accepts."""
 
     words: str
     """In messages: a label must be ..."""
@@ -49,12 +49,12 @@ class LinearLoss:
 
     formula: str
     says: str
-    """What a prediction is."""
+    """The meaning of a prediction."""
     measure: str
-    """What the mean loss is called."""
+    """The name of the mean loss."""
     labels: Labels = NUMBERS
     link: Literal["probability", "rate"] | None = None
-    """What a prediction is turned into."""
+    """The function that is applied to a prediction."""
     parameter: Literal["quantile", "delta"] | None = None
     """The setting that belongs to this loss."""
     per_loss: float = 1.0

@@ -25,9 +25,9 @@ from belated.models.linear.backfill import Backfill, Batch, begun
 from belated.models.linear.events import check_labels, check_predictions, vector
 from belated.models.linear.explain import Explanation, explained, names_of
 from belated.models.linear.features import Features, Hasher
-from belated.models.linear.given import Entries, GivenRows, Many, Row
 from belated.models.linear.losses import LOSSES, Loss
 from belated.models.linear.report import LinearReport, report_of
+from belated.models.linear.row_reader import Entries, GivenRows, Many, Row
 from belated.models.linear.rows import Rows
 from belated.models.linear.settings import Late, Settings, Wait, checked
 from belated.models.moments import Moment, read_time
@@ -40,7 +40,7 @@ from belated.models.times import NEVER, Times
 if TYPE_CHECKING:
     from belated.logs.kinds import Kinds
     from belated.timeline import Timeline
-    from belated.timeline.columns import TimesLike
+    from belated.timeline.time_column import TimesLike
 
 __all__ = ["Forecast", "Forecasts", "LinearModel"]
 
@@ -183,7 +183,7 @@ class LinearModel(
 
     @property
     def hasher(self) -> Hasher:
-        """What turns named features into coordinates."""
+        """The hasher that turns named features into coordinates."""
         return self._rows.hasher
 
     @property

@@ -1,11 +1,12 @@
-"""What a linear model says about itself."""
+"""The report of a linear model."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any
 
-from belated.models.linear.columns import changed_columns, column_rows
+from belated.models.linear.changed_columns import changed_columns, column_rows
+from belated.models.ticket_counts import count_rows, delay_rows
 from belated.tables import Row, Table
 
 NAMES = ("1/64", "1/16", "1/4", "1", "coin", "mean")
@@ -58,28 +59,14 @@ class LinearReport(Table):
     def rows(self) -> list[Row]:
         """Return what a person reads."""
         mean = "none yet" if self.mean_loss is None else f"{self.mean_loss:.4g}"
-        rows: list[Row] = [
-            ("rounds", f"{self.rounds:,}", ""),
-            (
-                "observed",
-                f"{self.observed:,}",
-                f"open {self.open:,}, given up {self.skipped:,} (late {self.late:,}), cancelled "
-                f"{self.cancelled:,}",
-            ),
-        ]
+        rows = count_rows(self)
         if self.settled or self.corrected:
             rows.append(("settled", f"{self.settled:,}", f"corrected {self.corrected:,}"))
         if self.clipped:
             advice = '; if they are errors, use loss="huber"' if self.loss == "squared" else ""
             told = f"labels far from all others, learned in part{advice}"
             rows.append(("clipped", f"{self.clipped:,}", told))
-        largest = (
-            f"largest {self.max_answered_delay:,} with a label, {self.max_unanswered_age:,} without"
-        )
-        rows += [
-            ("total delay", f"{self.total_delay:,}", largest),
-            ("backlog", f"{self.max_backlog:,}", "at most"),
-        ]
+        rows += delay_rows(self, "a label")
         rows.append(("mean loss", mean, self.loss))
         experts = ", ".join(f"{name}: {share:.0%}" for name, share in self.experts.items())
         rows.append(("experts", "", experts))

@@ -1,4 +1,4 @@
-"""What a linear model is told, checked."""
+"""The checked settings of a linear model."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Settings:
     late: Late
     max_open: int | None
     columns: Kinds | None = None
-    """What the columns of a log become; None: features are as they are given."""
+    """The kinds of the columns of a log; None: features are as they are given."""
 
     @property
     def longest_wait(self) -> int | None:
@@ -67,7 +67,7 @@ class Settings:
 
     @property
     def labels(self) -> str:
-        """What labels must be, in words."""
+        """The rule for labels, in words."""
         return LOSSES[self.loss].labels.words
 
     def loss_of_labels(self) -> Any:

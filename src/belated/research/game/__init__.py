@@ -5,8 +5,8 @@ from __future__ import annotations
 from belated.research.game.best import Best, best_action
 from belated.research.game.game import Game
 from belated.research.game.many import Failure, Runs, play_many
-from belated.research.game.one import play
 from belated.research.game.run import LinearSums, Run
+from belated.research.game.single import play
 
 __all__ = [
     "Best",

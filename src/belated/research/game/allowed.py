@@ -1,4 +1,4 @@
-"""What the theorems allow a learner to lose on given delays."""
+"""The regret that the theorems allow a learner on given delays."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def set_of(spec: LearnerSpec) -> Domain | None:
 def wants_fixed_delays(spec: LearnerSpec) -> str:
     """Say why a guarantee does not hold where plays choose the delays, or nothing.
 
-    For gradients nothing is random, and every step of the proofs is about the sequences that came
-    about, whoever chose them.
+    For gradients nothing is random, and every step of the proofs holds for the sequences of the
+    game, even if an adversary chose them.
     """
     if isinstance(spec, Method):
         return "the published guarantee is for delays that are fixed before the game"

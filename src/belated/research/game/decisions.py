@@ -18,7 +18,7 @@ from belated.research.worlds import Drawn, World
 
 @dataclass(frozen=True, eq=False)
 class DecisionRun:
-    """What came of a game of decisions.
+    """The result of a game of decisions.
 
     The regret of a round is the largest expected reward of the actions that were there less that of
     the one chosen: the best policy in hindsight is the one that knows the means.

@@ -18,8 +18,8 @@ from belated.engine import Engine, Outcome, check_engine, run_jobs
 from belated.errors import SpecError
 from belated.reductions import LearnerSpec
 from belated.research.game.game import Game
-from belated.research.game.one import Record, play
 from belated.research.game.run import Run
+from belated.research.game.single import Record, play
 from belated.spec import whole
 
 SpecOrMaker: TypeAlias = LearnerSpec | Callable[[Game], LearnerSpec]
@@ -211,7 +211,7 @@ def _listed(given: Any) -> list[Any]:
 
 @dataclass(frozen=True)
 class _Deck:
-    """What workers get once."""
+    """The data that workers get once."""
 
     specs: list[SpecOrMaker]
     games: list[Game]

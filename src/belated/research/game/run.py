@@ -168,7 +168,7 @@ class Run:
 
     @functools.cached_property
     def bound(self) -> Bound | None:
-        """What the learner's corollary allows on these delays; None where there is none.
+        """The regret that the learner's corollary allows on these delays; None where there is none.
 
         It assumes what the learner was told of the losses (``report.excess`` counts the answers
         that were larger). For gradients it holds for every sequence of plays, losses and delays, so

@@ -1,4 +1,4 @@
-"""What all losses share, and what they tell about themselves."""
+"""The base of all losses, and their constants."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from belated.validation import numbers
 
 
 class Constants(NamedTuple):
-    """What holds for every round and every x of a domain, measured in its chart (``domains``)."""
+    """The constants for all rounds and every x of a domain, measured in its chart (``domains``)."""
 
     lipschitz: float | None
     """G: the norm of a gradient is at most this; None where a user did not say."""
@@ -35,7 +35,7 @@ class Loss(Spec):
     """A sequence of convex functions f_t, t = 0, 1, ..., of ``dim`` numbers in the user's terms."""
 
     form: ClassVar[Form]
-    """What kind of sum the losses make: it decides how the best action is found."""
+    """The kind of sum of the losses: it decides how the best action is found."""
 
     if TYPE_CHECKING:
 

@@ -357,7 +357,7 @@ class Adaptive(_Generated, module="losses"):
 
 
 def _at_most(owner: str, name: str, value: Any, least: int, most: int) -> int:
-    """Return ``value`` as an int from ``least`` to ``most``, or say who got what."""
+    """Return ``value`` as an int from ``least`` to ``most``, or refuse it by name."""
     result = whole(owner, name, value, least=least, bits=128)
     if result > most:
         raise SpecError(f"{owner}: {name} must be at most {most}, got {value!r}")

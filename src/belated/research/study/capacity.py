@@ -71,7 +71,7 @@ class CapacityStudy(Study):
         return {"tickets": tickets, **row, "most_open": most_open, "lost": lost}
 
     def numbers(self, rows: Rows) -> Numbers:
-        """What a quarter of the room costs each way, told gradients."""
+        """The cost of a quarter of the room by each way, for gradients."""
         few = where(rows, feedback="gradient", share=_FEW)
         ratios = {way: _ratio(few, way) for way in _WAYS if way != "no limit"}
         names = ("Capacity", "dropping the oldest", "Deadline")

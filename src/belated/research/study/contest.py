@@ -1,4 +1,4 @@
-"""Who loses least: mean regrets of methods by kind of game, and how often each is good."""
+"""Contests: mean regrets of methods by kind of game, and how often each is good."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def least_section(
     about: Callable[[str], str],
     without: str = "",
 ) -> Section:
-    """Say who loses least; shares are of the regret of ``luck``, the second part is the delays."""
+    """Name the best method; shares are of the regret of ``luck``, the second part is the delays."""
     table = [each for each in standings(cells) if each.method != without]
     shares = shares_by(cells, 1)
     title = f"Regret over that of {luck}, in the mean"

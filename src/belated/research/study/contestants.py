@@ -1,4 +1,4 @@
-"""Who takes part in the studies: our learners and their rivals.
+"""The methods in the studies: our learners and their rivals.
 
 A rival that must be told facts about the future is told the true ones, and its row says which; all
 are told the constants of the losses, G, M and lambda, as ours are. Where a method leaves a
@@ -34,7 +34,7 @@ _SYMBOLS = {"rounds": "T", "total_delay": "d_tot", "max_delay": "d_max", "delay"
 
 @dataclass(frozen=True)
 class Contestant:
-    """One who takes part: a name, how to make it for a game, and what it is told in advance."""
+    """A method in a study: a name, how to make it for a game, and what it is told in advance."""
 
     name: str
     maker: Maker
@@ -82,7 +82,7 @@ def _ours(
 
 
 def _default(curved: bool) -> Contestant:
-    """What someone gets who asks for a learner and says nothing else."""
+    """The learner of a problem without further arguments."""
     return Contestant(DEFAULT, lambda problem, game: problem.learner(), curved=curved, is_ours=True)
 
 
@@ -106,7 +106,7 @@ def _told(facts: tuple[str, ...]) -> str:
 
 
 def _gold() -> tuple[Contestant, Contestant]:
-    """GOLD, told that delays do not grow with time, as someone would who knows nothing of them.
+    """GOLD, told that delays do not grow with time, as without knowledge of them.
 
     Its paper leaves the constant of its radii open. Beside the one that balances the terms of its
     bound there is delta = r, with less exploration and smaller steps.
@@ -217,7 +217,7 @@ def _newton(problem: Problem, game: Game) -> LearnerSpec:
     return rivals.DelayedONS(problem.domain, problem.lipschitz, alpha)
 
 
-# ---- who plays where ---------------------------------------------------------------------------
+# ---- methods by game ---------------------------------------------------------------------------
 
 GOLD_R: Final = "GOLD, delta = r"
 """GOLD with the inner radius for its constant."""

@@ -87,7 +87,7 @@ class Decisions(Study):
         }
 
     def numbers(self, rows: Rows) -> Numbers:
-        """What the best rule loses, what the default does, and how wrong that can go."""
+        """The regrets of the best rule and of the default, and the worst case of the default."""
         cells = _contests(rows)
         table = {each.method: each for each in standings(cells) if each.method != LUCK}
         if DEFAULT not in table:
@@ -102,7 +102,7 @@ class Decisions(Study):
         )
 
     def sections(self, rows: Rows) -> tuple[Section, ...]:
-        """Open with who loses least, then world by world."""
+        """Open with the rule that loses least, then world by world."""
         cells = _contests(rows)
         if not cells:
             return ()

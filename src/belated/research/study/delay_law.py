@@ -58,7 +58,7 @@ class DelayLaw(Study):
         }
 
     def numbers(self, rows: Rows) -> Numbers:
-        """The exponent, who loses least where most is late, and the switch."""
+        """The exponent, the method that loses least where most is late, and the switch."""
         late, backlog = (where(rows, part=part) for part in ("total delay", "backlog"))
         end = max(row["total_delay"] for row in late)
         last = means(where(late, total_delay=end), "method")

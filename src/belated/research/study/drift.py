@@ -1,4 +1,4 @@
-"""What the base learner loses in its game without delay, and what lateness adds."""
+"""The regret of the base learner in its game without delay, and the cost of lateness."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Drift(Study):
         }
 
     def numbers(self, rows: Rows) -> Numbers:
-        """What lateness costs beside learning, and what share of its bound that is."""
+        """The cost of lateness beside that of learning, and its share of its bound."""
         groups = by(rows, "loss", "base", "pattern").values()
         late = [group for group in groups if (mean(group, "theorem_4_1") or 0.0) > 0.0]
         if not late:
@@ -141,7 +141,7 @@ def _gradients(run: Run) -> Floats:
 
 
 _PARTS = {"drift": "drift", "undelayed regret": "undelayed"}
-"""What learning costs and what lateness costs."""
+"""The cost of learning and the cost of lateness."""
 _COLUMNS = {
     "regret": "regret",
     **_PARTS,

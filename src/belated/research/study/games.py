@@ -17,7 +17,7 @@ from belated.problem import Problem
 from belated.reductions import FirstOrder, LearnerSpec, OnePoint, Reduction, Skip, TwoPoint
 from belated.research import delays, losses
 from belated.research.game import Game, Run, play
-from belated.research.game.one import Record
+from belated.research.game.single import Record
 from belated.timeline import Timeline
 
 Maker = Callable[[int, int], losses.Loss]

@@ -94,7 +94,7 @@ class Logs(Study):
         }
 
     def numbers(self, rows: Rows) -> Numbers:
-        """Who loses least, and how the default stands."""
+        """The method that loses least, and the place of the default."""
         numbers = []
         for setting, group in by(rows, "setting").items():
             regrets = means(group, "method")
@@ -161,7 +161,7 @@ def read_timeline(path: Path, predicted: str, observed: str) -> Timeline:
 
 
 def shortened(timeline: Timeline, rounds: int) -> Timeline:
-    """Return the first rounds of a timeline, as one who stops after them would see it.
+    """Return the first rounds of a timeline, as if the log ended after them.
 
     >>> shortened(Timeline.from_delays([3, 0, 0, 0]), 2).delay
     array([1, 0])

@@ -1,4 +1,4 @@
-"""What a study is made of: cells with plain parameters, and the plan that lists them."""
+"""The parts of a study: cells with plain parameters, and the plan that lists them."""
 
 from __future__ import annotations
 
@@ -91,17 +91,17 @@ def plain(value: Any) -> Value:
 
 
 Numbers: TypeAlias = tuple[tuple[str, str], ...]
-"""What to remember of a page: up to three numbers, or a few words each, and what they are."""
+"""The main results of a page: up to three numbers, or a few words each, and what they are."""
 
 
 class Study(ABC):
-    """A question, the cells that answer it, and how to read what comes out."""
+    """A question, the cells that answer it, and how to read the results."""
 
     name: ClassVar[str]
     """As on the command line."""
     title: ClassVar[str]
     question: ClassVar[str]
-    """What the page is about."""
+    """The subject of the page."""
     revision: ClassVar[int] = 1
     """To be raised when rows of the same cells would no longer mean the same."""
 
@@ -172,6 +172,6 @@ class Plan:
 
     @property
     def command(self) -> str:
-        """What to type to run it."""
+        """The command that runs it."""
         parts = ["belated study", self.study.name, self.study.options]
         return " ".join([part for part in parts if part] + ["--quick"] * self.quick)

@@ -84,12 +84,12 @@ def _arrow() -> tuple[Any, Any]:
 
 
 class Check(NamedTuple):
-    """What came of computing a sample of the rows of a study again."""
+    """The result of computing a sample of the rows of a study again."""
 
     rows: int
     checked: int
     differences: dict[Cell, str]
-    """What is not as it was recorded, by cell."""
+    """The differences from the record, by cell."""
     changed: list[str]
     """Sources that are not as they were when the rows were recorded, where that is known."""
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Results:
-    """What is known about a plan: its finished rows in plan order, and the cells that failed."""
+    """The state of a plan: its finished rows in plan order, and the cells that failed."""
 
     plan: Plan
     rows: tuple[Row, ...]

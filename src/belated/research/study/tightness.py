@@ -43,7 +43,7 @@ RESULTS: dict[str, Result] = {
 
 _PATTERNS = ("none", "constant", "constant, long", "pareto", "heavy tails", "first_rounds")
 _KINDS = ("rounds", "pattern", "against")
-"""What games of one result differ in, besides their seeds."""
+"""The differences between games of one result, besides their seeds."""
 _ADVERSARIES = {False: ("blocks", "random", "adversary"), True: ("blocks", "random")}
 
 

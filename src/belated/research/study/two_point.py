@@ -19,12 +19,12 @@ _LOSSES: dict[str, tuple[Field, str]] = {
     **dict.fromkeys(("linear", "hinge", "logistic"), (ANSWERS, _CONVEX)),
     "quadratic": (CURVED_ANSWERS, _CURVED),
 }
-"""Who plays with these losses, and how the bounds of ours grow; the last are strongly convex."""
+"""The methods for these losses, and how the bounds of ours grow; the last are strongly convex."""
 _OURS = _ONE, _TWO, _FULL = "one-point", "two-point", "gradient"
 
 
 class TwoPointFeedback(Study):
-    """What a second value is worth, and what a gradient, as the dimension grows."""
+    """The benefit of a second value, and of a gradient, as the dimension grows."""
 
     name = "two-point"
     title = "One value, two values, or a gradient"
@@ -49,7 +49,7 @@ class TwoPointFeedback(Study):
         return measure(spec, game, cell["seed"])[1]
 
     def numbers(self, rows: Rows) -> Numbers:
-        """What a second value is worth, and a gradient, and where ours loses least."""
+        """The benefit of a second value and of a gradient, and the games where ours loses least."""
         end = max(row["dim"] for row in rows)
         found = [means(group, "method") for group in _games(where(rows, dim=end)).values()]
         one = _typical([(each.get(_ONE), each.get(_TWO)) for each in found])

@@ -1,4 +1,4 @@
-"""What every world is made of: rounds, how late their rewards come, and the base of all worlds."""
+"""The parts of every world: rounds, the lateness of their rewards, and the base of all worlds."""
 
 from __future__ import annotations
 

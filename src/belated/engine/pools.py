@@ -62,7 +62,7 @@ def _in_pool(
     start: Callable[[Job], Future[Outcome]],
     workers: int,
 ) -> Iterator[tuple[Job, Outcome]]:
-    """Drive a pool; when interrupted, drop the rest and leave nobody behind."""
+    """Drive a pool; when interrupted, drop the rest and leave no worker behind."""
 
     def finished(futures: Sequence[Future[Outcome]]) -> list[tuple[Future[Outcome], Outcome]]:
         done, _ = wait(futures, return_when=FIRST_COMPLETED)
@@ -72,7 +72,7 @@ def _in_pool(
         yield from drive(jobs, running, start, finished, AHEAD * workers)
     except BaseException:
         for worker in list((getattr(pool, "_processes", None) or {}).values()):
-            worker.terminate()  # nobody waits for what it does; threads cannot be ended
+            worker.terminate()  # its result is not used any more; threads cannot be ended
         pool.shutdown(cancel_futures=True)
         raise
 

@@ -31,7 +31,7 @@ Entries = tuple[Ints, Floats, int]
 
 
 class GivenRows:
-    """What turns rows into entries, or says what is wrong with them."""
+    """The reader that turns rows into entries, or says what is wrong with them."""
 
     __slots__ = ("_coordinates", "_positions", "hasher", "kind")
 
