@@ -84,11 +84,8 @@ class WaitsByLabel:
         if labels is None:
             return
         self.distances.add(labels)
-        if self.are_many:
-            return
         times = log.times
-        waits = times.lengths.astype(np.float64)
-        self.add(labels, np.where(times.answered, waits, np.nan))
+        self.add(labels, np.where(times.answered, times.lengths.astype(np.float64), np.nan))
 
     def _labels(self, log: Log) -> Array | None:
         if self.column is None or self.column in log.features:
@@ -99,6 +96,8 @@ class WaitsByLabel:
 
     def add(self, labels: Array, waits: Floats) -> None:
         """Count waits, NaN where no answer came; labels may be missing (NaN or None)."""
+        if self.are_many:
+            return
         names, codes = _coded(labels[~np.isnan(waits)])
         came = waits[~np.isnan(waits)]
         if len({*self.spreads, *names}) > MOST:
