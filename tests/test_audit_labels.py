@@ -227,6 +227,14 @@ def test_no_ticket_is_out_beyond_its_deadline(
     assert found.never == len(asked) - found.answered - silent
 
 
+def test_waits_by_label_end_at_the_deadline() -> None:
+    asked = np.arange(40.0)
+    labels = np.tile([0.0, 1.0], 20)
+    found = audit(Log(asked, asked + np.where(asked < 30.0, 2.0, 9.0), target=labels), deadline=5)
+    assert [outcome.waits.count for outcome in found.outcomes] == [15, 15]
+    assert found.answered == 30
+
+
 def clicks(tmp_path: Path) -> Path:
     """Clicks of one every hour; every fifth leads to a sale after two hours."""
     start = np.datetime64("2026-01-05T00:00")

@@ -178,7 +178,12 @@ def _counted(
     progress: Callable[[int], None],
 ) -> tuple[Tally, WaitsByLabel]:
     """Count a log, as it is read where that is possible."""
-    tally, waits = Tally(ties, Deadline(deadline)), WaitsByLabel(target)
+
+    def counters() -> tuple[Tally, WaitsByLabel]:
+        tally = Tally(ties, Deadline(deadline))
+        return tally, WaitsByLabel(target, tally.deadline)
+
+    tally, waits = counters()
     if isinstance(data, Log):
         waits.read(data)
         tally.count(_slices(data.times.checked("audit:")))
@@ -186,7 +191,7 @@ def _counted(
     try:
         tally.count(_read(data, waits, progress))
     except OutOfOrder:
-        tally, waits = Tally(ties, Deadline(deadline)), WaitsByLabel(target)
+        tally, waits = counters()
         tally.count(_slices(joined_times(list(_read(data, waits, progress)))))
     return tally, waits
 

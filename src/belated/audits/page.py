@@ -201,8 +201,10 @@ def _guarantees(audit: Audit) -> Section:
     rows = []
     for promise in found:
         bound = promise.bound
-        name, remark = f"{bound.name} {bound.note}".strip(), "says nothing yet" * bound.vacuous
-        rows.append((name, promise.answers, bound.total, bound.learning, bound.factor, remark))
+        remark = "says nothing yet" * bound.vacuous
+        rows.append(
+            (promise.name, promise.answers, bound.total, bound.learning, bound.factor, remark)
+        )
     names = tuple(row[0] for row in rows)
     groups = (
         Series("with lateness", (), tuple(row[2] for row in rows)),

@@ -200,12 +200,11 @@ class Audit(Finding):
         """What lateness does to the guarantee, which holds in the worst case: no measured error."""
         if self.tally.total_delay == 0:
             return "The guarantee is what it would be without lateness."
-        told = [promise.bound for promise in self.promises if not promise.bound.vacuous]
-        if not told:
+        first = next((found for found in self.promises if not found.bound.vacuous), None)
+        if first is None:
             return self._vacuous
-        first = told[0]
-        which = "" if first is self.promises[0].bound else f" of {first.name} {first.note}".rstrip()
-        price = f"In theory lateness multiplies the guarantee{which} by {plain(first.factor, 2)}"
+        which, factor = f" of {first.name}" * (first is not self.promises[0]), first.bound.factor
+        price = f"In theory lateness multiplies the guarantee{which} by {plain(factor, 2)}"
         return f"{price}; {self.advice}." if self.tally.answered else f"{price}."
 
     @property

@@ -111,7 +111,6 @@ def guarantees(audit: Audit) -> list[tuple[str, str, str, str]]:
     rows = []
     for promise in audit.promises:
         bound = promise.bound
-        name = f"{bound.name} {bound.note}".strip()
         factor = "says nothing yet" if bound.vacuous else plain(bound.factor, 3)
-        rows.append((name, plain(bound.total, 4), plain(bound.learning, 4), factor))
+        rows.append((promise.name, plain(bound.total, 4), plain(bound.learning, 4), factor))
     return rows
