@@ -221,10 +221,18 @@ def test_no_ticket_is_out_beyond_its_deadline(
     out = sum(int(np.count_nonzero(ends[:t] > asked[t])) for t in range(len(asked)))
     assert found.tally.total_delay == out
     heard = waits <= deadline
-    last = max(asked.max(), (asked + waits)[heard].max(initial=0.0))
+    last = max(asked.max(), (asked + waits)[~np.isnan(waits)].max(initial=0.0))
     silent = int(np.count_nonzero(~heard & (asked + deadline <= last)))
     assert (found.answered, found.silent) == (int(np.count_nonzero(heard)), silent)
     assert found.never == len(asked) - found.answered - silent
+
+
+def test_waits_by_label_end_at_the_deadline() -> None:
+    asked = np.arange(40.0)
+    labels = np.tile([0.0, 1.0], 20)
+    found = audit(Log(asked, asked + np.where(asked < 30.0, 2.0, 9.0), target=labels), deadline=5)
+    assert [outcome.waits.count for outcome in found.outcomes] == [15, 15]
+    assert found.answered == 30
 
 
 def clicks(tmp_path: Path) -> Path:

@@ -18,7 +18,7 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 
 import belated as bl
 from belated import cli
-from belated.audits import audit
+from belated.audits import USUAL, audit
 from belated.audits.stored_log import StoredLog, stored_log
 from belated.errors import BelatedError, LogError, StoreError
 from belated.replays import replay
@@ -185,7 +185,7 @@ def test_silence_and_deadline_are_those_of_the_model(store: Any) -> None:
     store.export("m", "m.parquet")
     counted = audit("m.parquet")
     assert (counted.deadline, counted.rounds, counted.answered) == (43200.0, 200, 66)
-    assert (counted.silent, counted.still_out) == (125, 9)  # of 188 whose deadline has passed
+    assert (counted.silent, counted.never) == (125, 9)  # of 188 whose deadline has passed
     found = replay("m.parquet")
     assert (found.task.how.loss, found.task.how.silence) == ("logistic", 0.0)
     assert found.task.how.deadline == timedelta(hours=12)
@@ -206,18 +206,19 @@ def test_a_number_that_counts_predictions_stays_one(store: Any) -> None:
     live(store.model("m", spec(silence=0.0, deadline=5)), 30)
     counted = audit(exported(store).name)
     said = "the deadline of the model, 5 predictions, is left out: give one in time (--deadline)"
-    assert (counted.deadline, counted.notes[-1]) == (None, said)
+    assert (counted.deadline, counted.notes[-2:]) == (counted.wait.longest, (said, USUAL))
     assert said not in audit("m.parquet", deadline="1h").notes
     timed = spec(silence=0.0, deadline=timedelta(hours=1))
     live(store.model("n", timed), 30)  # with times of the store
     store.rebuild("n", spec(silence=0.0, deadline=5), to="n")
     for found in (audit(store.log("n")), audit(exported(store, "n").name)):
-        assert (found.deadline, found.notes[-1]) == (None, said)
+        assert (found.deadline, found.notes[-2:]) == (found.wait.longest, (said, USUAL))
     some = store.model("some", spec(silence=0.0, deadline=50.0))
     some.predict({"x": 1.0}, key="a", at=5.0)
     some.predict({"x": 1.0}, key="b", at=6.0)
     some.observe("a", 1.0)
-    assert "50 of the clock that it was given, is left out" in audit(store.log("some")).notes[-1]
+    notes = " ".join(audit(store.log("some")).notes)
+    assert "50 of the clock that it was given, is left out" in notes
 
 
 def test_other_kinds_of_models_are_counted(store: Any) -> None:

@@ -14,10 +14,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from belated.audits.counting import Patience, Quantiles, Settling, Tally
+from belated.audits.counting import Patience, Quantiles, Tally
 from belated.audits.labels import Outcome, WaitsByLabel
 from belated.audits.promises import Promise
-from belated.audits.result import Audit
+from belated.audits.result import LABELLED, Audit
+from belated.audits.silence import Deadline
 from belated.engine import row_counter
 from belated.errors import LogError, OutOfOrder
 from belated.logs import DateOrder, Log, OnBad, Scan, Unit, scan
@@ -33,6 +34,7 @@ __all__ = ["Audit", "Outcome", "Patience", "Promise", "Quantiles", "audit"]
 
 ROWS = 1 << 17
 """Rows of a log in memory that are counted at once."""
+USUAL = "silence counts after the longest that an answer took, as there is no deadline in time"
 
 
 def audit(
@@ -41,6 +43,7 @@ def audit(
     observed: str | None = None,
     *,
     target: str | None = None,
+    silence: str | float | None = None,
     deadline: str | float | timedelta | None = None,
     answered_only: bool = False,
     tz: str | None = None,
@@ -69,8 +72,9 @@ def audit(
 
     With a ``deadline`` ("30d", a timedelta, or a number in the unit of the log) no answer until
     then is one: such tickets are settled by silence, and no longer open. Waits are those of the
-    answers that came; silence is counted apart. ``answered_only`` leaves
-    out the deadline of a model of a store, so that no answer is none.
+    answers that came; silence is counted apart. ``silence`` is the target that no answer means, as
+    for a replay; without a deadline it counts after the longest that an answer took.
+    ``answered_only`` leaves out the silence of a model of a store, so that no answer is none.
 
     ``target`` is the column of labels; a ``Log`` has its own. Where there are two to ten, waits are
     shown by label, and there is a warning if they depend on it.
@@ -82,14 +86,17 @@ def audit(
         "encoding": encoding,
         "missing": missing,
     }
-    if answered_only and deadline is not None:
-        raise LogError("audit: answered_only (--answered-only) goes without a deadline")
-    left_out = ""
+    if answered_only and not (silence is None and deadline is None):
+        raise LogError("audit: answered_only (--answered-only) goes without silence and deadline")
+    why: list[str] = []
     stored = None if isinstance(data, Log | Scan) else stored_in(data)
     if stored is not None:
-        _refuse_columns(stored, {"predicted": predicted, "observed": observed, **reading}, target)
+        stored.refuse(
+            "audit", {"target": target, "predicted": predicted, "observed": observed, **reading}
+        )
         if deadline is None and not answered_only:
-            left_out, deadline = stored.left_out, stored.told_deadline
+            deadline = stored.told_deadline
+            why += [stored.left_out] * bool(stored.left_out)
         data, predicted, observed, target, reading = stored.log(), None, None, None, {}
     log = _opened(data, predicted, observed, target, reading, on_bad)
     labels = target
@@ -97,11 +104,22 @@ def audit(
         # The time of an answer is no label, but replays may ask whether one came.
         labels = None if target == log.columns.observed else target
     unit = "ns" if log.is_calendar else log.unit
-    span = None if deadline is None else _span(deadline, unit, log.is_calendar or log.is_epoch)
-    if stored is not None and span is not None:
-        log = stored.log(span)  # in which the last word until then counts
+    is_silence = silence is not None
+    if deadline is not None:
+        span: Any = _span(deadline, unit, log.is_calendar or log.is_epoch)
+        log = (
+            log if stored is None else stored.log(span)
+        )  # in which the last word until then counts
+    else:
+        of_model = stored is not None and stored.has_silence and stored.kind in LABELLED
+        of_model = of_model and not (is_silence or answered_only)
+        if is_silence and isinstance(log, Scan) and hasattr(data, "read_next_batch"):
+            log = log.read()  # such a stream can be read only once
+        span = _longest(log) if is_silence or of_model else None
+        if of_model and span is not None:
+            why += [USUAL]
     with row_counter(f"reading {log.name}", progress) as rows:
-        tally, waits, settling = _counted(log, ties, labels, span, rows)
+        tally, waits = _counted(log, ties, labels, span, rows)
     if not tally.rounds:
         raise LogError(f"audit: {log.name} has no rows that can be used")
     return Audit(
@@ -110,15 +128,11 @@ def audit(
         log.is_calendar,
         tally,
         log.bad,
-        tally.waits if span is None else settling.waits,
         waits.outcomes(),
         is_epoch=log.is_epoch,
-        notes=(*log.notes, *filter(None, (left_out, waits.distances.note()))),
+        notes=(*log.notes, *why, *filter(None, [waits.distances.note()])),
         zone=log.tz if isinstance(log, Scan) else log.zone,
-        is_told=answered_only,
-        deadline=span,
-        silent=settling.silent,
-        still_out=settling.still_out,
+        is_told=answered_only or is_silence,
         kind=None if stored is None else stored.kind,
         has_silence=stored is not None and stored.has_silence,
     )
@@ -131,16 +145,6 @@ def stored_in(data: Any) -> StoredLog | None:
     from belated.audits.stored_log import stored_log
 
     return stored_log(data)
-
-
-def _refuse_columns(stored: StoredLog, reading: Mapping[str, Any], target: str | None) -> None:
-    """Refuse columns, and how to read them, where there are none."""
-    given = [name for name, value in {"target": target, **reading}.items() if value]
-    if given:
-        raise LogError(
-            f"audit: {stored.name} is the log of a store, which has its times and labels; leave "
-            f"out {', '.join(given)}"
-        )
 
 
 def _opened(
@@ -170,33 +174,45 @@ def _counted(
     data: Log | Scan,
     ties: Ties,
     target: str | None,
-    span: float | None,
+    deadline: Any,
     progress: Callable[[int], None],
-) -> tuple[Tally, WaitsByLabel, Settling]:
+) -> tuple[Tally, WaitsByLabel]:
     """Count a log, as it is read where that is possible."""
-    tally, waits, settling = Tally(ties), WaitsByLabel(target), Settling(span)
+
+    def counters() -> tuple[Tally, WaitsByLabel]:
+        tally = Tally(ties, Deadline(deadline))
+        return tally, WaitsByLabel(target, tally.deadline)
+
+    tally, waits = counters()
     if isinstance(data, Log):
         waits.read(data)
-        tally.count(_slices(settling.settled(data.times.checked("audit:"))))
-        return tally, waits, settling
+        tally.count(_slices(data.times.checked("audit:")))
+        return tally, waits
     try:
-        tally.count(_read(data, waits, settling, progress))
+        tally.count(_read(data, waits, progress))
     except OutOfOrder:
-        tally, waits, settling = Tally(ties), WaitsByLabel(target), Settling(span)
-        tally.count(_slices(joined_times(list(_read(data, waits, settling, progress)))))
-    return tally, waits, settling
+        tally, waits = counters()
+        tally.count(_slices(joined_times(list(_read(data, waits, progress)))))
+    return tally, waits
 
 
-def _read(
-    blocks: Scan, waits: WaitsByLabel, settling: Settling, progress: Callable[[int], None]
-) -> Iterator[Times]:
+def _longest(data: Log | Scan) -> Any:
+    """Return the longest that an answer took; None: there is none."""
+    found = Deadline()
+    for block in [data] if isinstance(data, Log) else data:
+        if len(block):
+            found.note(block.times, block.times.answered)
+    return found.longest or None
+
+
+def _read(blocks: Scan, waits: WaitsByLabel, progress: Callable[[int], None]) -> Iterator[Times]:
     """Yield the times of blocks, take note of their labels, and tell how many rows were read."""
     rows = 0
     for block in blocks:
         waits.read(block)
         rows += len(block)
         progress(rows)
-        yield settling.settled(block.times)
+        yield block.times
 
 
 def _slices(times: Times) -> Iterator[Times]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from belated.arrays import Array, Bools, Floats, Ints
+from belated.audits.silence import Deadline
 from belated.errors import LogError
 from belated.timeline import Timeline
 from belated.timeline.sweep import Arrivals, Ties
@@ -183,60 +183,6 @@ class Backlogs:
         return middles, self.sums[used] / self.counts[used], self.largest[used]
 
 
-# Tickets that silence settles: at its deadline no answer is an answer, and no longer out.
-
-
-@dataclass
-class Settling:
-    """Gives every ticket an end: its answer, or its deadline where none came until then.
-
-    >>> from belated.timeline.times import read_times
-    >>> settling = Settling(5.0)
-    >>> settling.settled(
-    ...     read_times([0.0, 1.0, 2.0, 9.0], [3.0, 8.0, None, None], "doc:")
-    ... ).observed_at
-    array([ 3.,  6.,  7., 14.])
-    >>> settling.silent, settling.still_out
-    (2, 1)
-    """
-
-    span: Any = None
-    """How long an answer counts, in the unit of the times; None: as long as it takes."""
-    latest: Any = None
-    """The latest time that the log has shown."""
-    silent: int = 0
-    """Tickets whose deadline has passed without an answer."""
-    waits: Spread = field(default_factory=Spread)
-    """How long the answers took that came until then."""
-    _due: Array = field(default_factory=lambda: np.empty(0))
-
-    @property
-    def still_out(self) -> int:
-        """Tickets that were not answered, and whose deadline is after the end of the log."""
-        return len(self._due)
-
-    def settled(self, times: Times) -> Times:
-        """Return times of which each one ends."""
-        if self.span is None or not len(times):
-            return times
-        is_whole = times.predicted_at.dtype.kind == "i"
-        due = times.predicted_at + (np.int64(round(self.span)) if is_whole else self.span)
-        is_late = times.observed_at > due if times.waits is None else times.waits > self.span
-        is_silent = ~times.answered | is_late
-        ends = np.where(is_silent, due, times.observed_at)
-        heard = times.observed_at[~is_silent]
-        seen = [times.predicted_at.max(), *([heard.max()] if heard.size else [])]
-        self.latest = max(seen if self.latest is None else [*seen, self.latest])
-        waiting = np.concatenate([self._due.astype(due.dtype), due[is_silent]])
-        is_over = waiting <= self.latest
-        self.silent += int(np.count_nonzero(is_over))
-        self._due = waiting[~is_over]
-        took = times.lengths[~is_silent].astype(np.float64)
-        self.waits.add(took, took)
-        waits = None if times.waits is None else np.where(is_silent, self.span, times.waits)
-        return Times(times.predicted_at, ends, np.ones_like(times.answered), times.clock, waits)
-
-
 # How long it pays to wait: the skip trade-off, by rounds as in the paper, and by the clock.
 # Giving up on a round costs one; waiting for it costs its delay under a root: the trade-off is
 # |Q| + sqrt(sum of the delays outside Q), least over all sets Q of rounds (Theorem 6.1).
@@ -295,36 +241,12 @@ EXACT = 1_000_000
 
 
 @dataclass
-class OpenTickets:
-    """Open tickets by number: when they were predicted, and how long their answer takes."""
-
-    tickets: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    starts: Floats = field(default_factory=lambda: np.empty(0))
-    waits: Floats = field(default_factory=lambda: np.empty(0))
-
-    def enter(self, starts: Floats, waits: Floats, first: int) -> None:
-        """Add the next tickets."""
-        fresh = np.arange(first, first + len(starts))
-        self.tickets = np.concatenate([self.tickets, fresh])
-        self.starts = np.concatenate([self.starts, starts])
-        self.waits = np.concatenate([self.waits, waits])
-
-    def leave(self, tickets: Ints) -> tuple[Floats, Floats]:
-        """Remove tickets, and return their starts and waits."""
-        places = np.searchsorted(self.tickets, tickets)
-        starts, waits = self.starts[places], self.waits[places]
-        kept = np.ones(len(self.tickets), dtype=np.bool_)
-        kept[places] = False
-        self.tickets, self.starts = self.tickets[kept], self.starts[kept]
-        self.waits = self.waits[kept]
-        return starts, waits
-
-
-@dataclass
 class Tally:
     """What is counted; times are floats, in the log's own unit, after its first prediction."""
 
     ties: Ties = "observe-first"
+    deadline: Deadline = field(default_factory=Deadline)
+    """When no answer settles a ticket, if that means something."""
     rounds: int = 0
     answered: int = 0
     total_delay: int = 0
@@ -347,11 +269,18 @@ class Tally:
     """The same of those that were answered."""
     dual_delays: Spread = field(default_factory=Spread)
     waits: Spread = field(default_factory=Spread)
-    """Times until the answer, with delays beside them."""
+    """Times until the answer or the deadline, with delays beside them."""
+    answers: Spread = field(default_factory=Spread)
+    """Times until the answers that came in time."""
+    silent: int = 0
+    """Tickets that silence has settled."""
     backlogs: Backlogs = field(default_factory=Backlogs)
     kept: list[Times] | None = field(default_factory=list)
     """All times, as long as there are few."""
-    _open: OpenTickets = field(default_factory=OpenTickets)
+    _open: Floats = field(default_factory=lambda: np.empty((3, 0)))
+    """Open tickets: their numbers, when they were predicted, and how long they take."""
+    _due: Array = field(default_factory=lambda: np.empty(0))
+    """Deadlines of tickets without an answer, where they are after all that the log has shown."""
 
     def count(self, blocks: Iterable[Times]) -> None:
         """Count all blocks, which must be in order of prediction."""
@@ -367,13 +296,32 @@ class Tally:
 
     def _fed(self, blocks: Iterable[Times]) -> Iterator[Times]:
         """Take note of every block on its way to being counted."""
-        for block in self._gathered(blocks):
-            starts, waits = self._relative(block)
-            self._open.enter(starts, waits, self.rounds)
+        for block in self._gathered(map(self._settled, blocks)):
+            numbers = np.arange(self.rounds, self.rounds + len(block))
+            fresh = np.array([numbers, *self._relative(block)])
+            self._open = np.concatenate([self._open, fresh], axis=1)
             self.rounds += len(block)
             self.answered += int(np.count_nonzero(block.answered))
             self._keep(block)
             yield block
+
+    def _settled(self, times: Times) -> Times:
+        """Return times of which each one ends, where silence is an answer."""
+        if self.deadline.span is None or not len(times):
+            return times
+        self.deadline.note(times, times.answered)
+        ends = self.deadline.ends(times, times.answered)
+        due = ends.due[~ends.in_time]
+        waiting = np.concatenate([self._due.astype(due.dtype), due])
+        self._due = waiting[waiting > self.deadline.latest]
+        self.silent += len(waiting) - len(self._due)
+        took = times.lengths[ends.in_time].astype(np.float64)
+        self.answers.add(took, took)
+        waits = times.waits
+        if waits is not None:
+            waits = np.where(ends.in_time, waits, self.deadline.span)
+        everyone = np.ones_like(times.answered)
+        return replace(times, observed_at=ends.at, answered=everyone, waits=waits)
 
     def _gathered(self, blocks: Iterable[Times]) -> Iterator[Times]:
         """Put small blocks together, so that work on the open tickets is done less often."""
@@ -382,7 +330,7 @@ class Tally:
         for block in blocks:
             found.append(block)
             rows += len(block)
-            if rows >= max(FEWEST, len(self._open.tickets) // 2):
+            if rows >= max(FEWEST, self._open.shape[1] // 2):
                 yield joined_times(found)
                 found, rows = [], 0
         if rows:
@@ -411,7 +359,9 @@ class Tally:
 
     def _settle(self, arrivals: Arrivals) -> None:
         """Count tickets whose interval has ended."""
-        starts, waits = self._open.leave(arrivals.ticket)
+        places = np.searchsorted(self._open[0], arrivals.ticket)
+        _, starts, waits = self._open[:, places]
+        self._open = np.delete(self._open, places, axis=1)
         came: Bools = arrivals.observed
         self.total_delay += int(arrivals.delay.sum())
         answered, others = (arrivals.delay[which].max(initial=0) for which in (came, ~came))

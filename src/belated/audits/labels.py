@@ -9,6 +9,7 @@ import numpy as np
 
 from belated.arrays import Array, Floats
 from belated.audits.counting import SHARES, Quantiles, Spread
+from belated.audits.silence import Deadline
 from belated.errors import LogError
 from belated.logs.log import SECONDS, Log, Unit
 from belated.logs.ranks import compared, is_sure
@@ -74,6 +75,8 @@ class WaitsByLabel:
 
     column: str | None = None
     """The column of labels; None: the target of the log."""
+    deadline: Deadline = field(default_factory=Deadline)
+    """How long an answer counts."""
     spreads: dict[str, Spread] = field(default_factory=dict)
     are_many: bool = False
     distances: Distances = field(default_factory=Distances)
@@ -84,11 +87,10 @@ class WaitsByLabel:
         if labels is None:
             return
         self.distances.add(labels)
-        if self.are_many:
-            return
-        times = log.times
-        waits = times.lengths.astype(np.float64)
-        self.add(labels, np.where(times.answered, waits, np.nan))
+        times, came = log.times, log.times.answered
+        if self.deadline.span is not None:
+            came = self.deadline.ends(times, came).in_time
+        self.add(labels, np.where(came, times.lengths.astype(np.float64), np.nan))
 
     def _labels(self, log: Log) -> Array | None:
         if self.column is None or self.column in log.features:
@@ -99,6 +101,8 @@ class WaitsByLabel:
 
     def add(self, labels: Array, waits: Floats) -> None:
         """Count waits, NaN where no answer came; labels may be missing (NaN or None)."""
+        if self.are_many:
+            return
         names, codes = _coded(labels[~np.isnan(waits)])
         came = waits[~np.isnan(waits)]
         if len({*self.spreads, *names}) > MOST:

@@ -26,21 +26,14 @@ POINTS = 300
 
 def page_of(audit: Audit, command: str) -> Page:
     """Return what the page says."""
-    sections = (
-        _waits(audit),
-        *_labels(audit),
-        _backlog(audit),
-        _patience(audit),
-        _guarantees(audit),
-    )
-    facts = {"belated": __version__, "notes": "; ".join(audit.notes)}
-    facts["left out"] = str(audit.bad) if audit.bad else ""
+    labels = audit.outcomes and (label_section(audit.outcomes, audit.unit, audit.warning),)
+    sections = _waits(audit), *labels, _backlog(audit), _patience(audit), _guarantees(audit)
     return Page(
         f"{Path(audit.name).name}: what lateness costs",
         f"{f'{audit.experience} {audit.warning}'.rstrip()}\n\n{audit.theory}\n\n{title(audit)}.",
         sections,
         command,
-        {name: text for name, text in facts.items() if text},
+        facts_of(audit.notes, audit.bad),
         _numbers(audit),
     )
 
@@ -110,10 +103,10 @@ def _quantiles(audit: Audit) -> Table:
     return Table(heads, tuple(rows), of)
 
 
-def _labels(audit: Audit) -> Iterable[Section]:
-    """Show waits by label, where there is something to compare."""
-    if audit.outcomes:
-        yield label_section(audit.outcomes, audit.unit, audit.warning)
+def facts_of(notes: Iterable[str], bad: object) -> dict[str, str]:
+    """Return what is said in small print: the version, notes, and rows that were left out."""
+    facts = {"belated": __version__, "notes": "; ".join(notes), "left out": str(bad) if bad else ""}
+    return {name: text for name, text in facts.items() if text}
 
 
 def label_section(outcomes: tuple[Outcome, ...], unit: Unit | None, warning: str) -> Section:
@@ -208,8 +201,10 @@ def _guarantees(audit: Audit) -> Section:
     rows = []
     for promise in found:
         bound = promise.bound
-        name, remark = f"{bound.name} {bound.note}".strip(), "says nothing yet" * bound.vacuous
-        rows.append((name, promise.answers, bound.total, bound.learning, bound.factor, remark))
+        remark = "says nothing yet" * bound.vacuous
+        rows.append(
+            (promise.name, promise.answers, bound.total, bound.learning, bound.factor, remark)
+        )
     names = tuple(row[0] for row in rows)
     groups = (
         Series("with lateness", (), tuple(row[2] for row in rows)),

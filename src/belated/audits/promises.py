@@ -27,6 +27,11 @@ class Promise:
     """What an answer holds, and of what losses."""
     bound: Bound
 
+    @property
+    def name(self) -> str:
+        """The result and what it is about."""
+        return f"{self.bound.name} {self.bound.note}".strip()
+
 
 def from_counts(rounds: int, total_delay: int, max_backlog: int) -> list[Promise]:
     """Return the results that only depend on counts, so that no timeline is needed.

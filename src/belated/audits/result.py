@@ -41,8 +41,6 @@ class Audit(Finding):
     is_calendar: bool
     tally: Tally
     bad: BadRows
-    answers: Spread
-    """How long the answers took that came, in time if there is a deadline."""
     outcomes: tuple[Outcome, ...] = ()
     """Waits by label, the quickest first, where there are two to ten labels."""
     is_epoch: bool = False
@@ -51,12 +49,6 @@ class Audit(Finding):
     """What was noticed when the log was read."""
     zone: str | None = None
     """The zone whose clock people go by, where somebody said so."""
-    deadline: float | None = None
-    """How long an answer counts, in the log's unit, where no answer is one after that."""
-    silent: int = 0
-    """Tickets that silence has settled."""
-    still_out: int = 0
-    """Tickets without an answer whose deadline is after the end of the log."""
     kind: str | None = None
     """The class of the model whose log it is, where it is that of a store."""
     has_silence: bool = False
@@ -70,6 +62,22 @@ class Audit(Finding):
         return self.kind in (None, *LABELLED)
 
     @property
+    def deadline(self) -> float | None:
+        """How long an answer counts, in the log's unit; None: as long as it takes."""
+        span = self.tally.deadline.span
+        return None if span is None else float(span)
+
+    @property
+    def answers(self) -> Spread:
+        """How long the answers took that came, in time if there is a deadline."""
+        return self.tally.waits if self.deadline is None else self.tally.answers
+
+    @property
+    def silent(self) -> int:
+        """Tickets that silence has settled."""
+        return self.tally.silent
+
+    @property
     def rounds(self) -> int:
         """T, the number of predictions."""
         return self.tally.rounds
@@ -77,7 +85,7 @@ class Audit(Finding):
     @property
     def answered(self) -> int:
         """How many of them were answered, in time if there is a deadline."""
-        return self.tally.answered - self.silent - self.still_out
+        return self.answers.count
 
     @property
     def never(self) -> int:
@@ -192,12 +200,11 @@ class Audit(Finding):
         """What lateness does to the guarantee, which holds in the worst case: no measured error."""
         if self.tally.total_delay == 0:
             return "The guarantee is what it would be without lateness."
-        told = [promise.bound for promise in self.promises if not promise.bound.vacuous]
-        if not told:
+        first = next((found for found in self.promises if not found.bound.vacuous), None)
+        if first is None:
             return self._vacuous
-        first = told[0]
-        which = "" if first is self.promises[0].bound else f" of {first.name} {first.note}".rstrip()
-        price = f"In theory lateness multiplies the guarantee{which} by {plain(first.factor, 2)}"
+        which, factor = f" of {first.name}" * (first is not self.promises[0]), first.bound.factor
+        price = f"In theory lateness multiplies the guarantee{which} by {plain(factor, 2)}"
         return f"{price}; {self.advice}." if self.tally.answered else f"{price}."
 
     @property

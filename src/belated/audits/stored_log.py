@@ -187,6 +187,14 @@ class StoredLog:
         span = self.deadline
         return f"{span!r}s" if span is not None and self.is_epoch else span
 
+    def refuse(self, who: str, given: Mapping[str, Any]) -> None:
+        """Refuse columns, and how to read them, where there are none."""
+        if names := [name for name, value in given.items() if value]:
+            raise LogError(
+                f"{who}: {self.name} is the log of a store, which has its times, labels and "
+                f"features; leave out {', '.join(names)}"
+            )
+
     def log(self, span: float = math.inf) -> Log:
         """Return times and labels: the last word on each, or the last within a span."""
         with _reading(self.name):
@@ -330,7 +338,11 @@ def _named(row: Any, kinds: Kinds | None, who: str) -> Mapping[str, float | str]
                 f"logs: {who} has cells as a file had them, and what they become is known to the "
                 "model; export it (Store.export) and give the file"
             )
-        return {name: _cell(cell) for name, cell in row.items() if cell is not None}
+        return {
+            name: cell if isinstance(cell, str) else float(cell)
+            for name, cell in row.items()
+            if cell is not None
+        }
     if isinstance(row, list):
         indices, values = of.decode_ints(row[0]).tolist(), of.decode_floats(row[1]).tolist()
     else:
@@ -342,22 +354,13 @@ def _named(row: Any, kinds: Kinds | None, who: str) -> Mapping[str, float | str]
     return found
 
 
-def _cell(cell: Any) -> float | str:
-    return cell if isinstance(cell, str) else float(cell)
-
-
 def _column(name: str, cells: list[float | str | None]) -> dict[str, Array]:
     """Return the column of a feature; two where it is a number here and a text there."""
     found: dict[str, Array] = {}
-    is_text = [isinstance(cell, str) for cell in cells]
-    if not all(text or cell is None for text, cell in zip(is_text, cells, strict=True)):
-        numbers = _numbers(cells)
-        found[name] = np.fromiter(numbers, dtype=np.float64, count=len(cells))
-    if any(is_text):
-        words = [cell if isinstance(cell, str) else None for cell in cells]
+    words = [cell if isinstance(cell, str) else None for cell in cells]
+    if any(cell is not None and word is None for cell, word in zip(cells, words, strict=True)):
+        numbers = [math.nan if cell is None or isinstance(cell, str) else cell for cell in cells]
+        found[name] = np.array(numbers, dtype=np.float64)
+    if any(word is not None for word in words):
         found[name + _TEXT if found else name] = np.array(words, dtype=object)
     return found
-
-
-def _numbers(cells: Iterable[float | str | None]) -> Iterator[float]:
-    return (math.nan if cell is None or isinstance(cell, str) else cell for cell in cells)

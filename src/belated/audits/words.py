@@ -22,19 +22,15 @@ CONSTANTS = "for gradients of at most 1, a set 1 wide, and curvature 1 where los
 
 def summary(audit: Audit) -> str:
     """Return all lines."""
-    lines = [title(audit), "", *_paragraph(audit.verdict), ""]
-    if audit.warning:
-        lines += [*_paragraph(audit.warning), ""]
+    lines = [title(audit), ""]
+    for text in filter(None, (audit.verdict, audit.warning)):
+        lines += [*(f"  {line}" for line in textwrap.wrap(text, WIDTH)), ""]
     lines += [f"{name:<15}{text}" for name, text in facts(audit)]
     if audit.outcomes:
         lines += ["", *aligned([LABEL_HEADS, *by_label(audit.outcomes, audit.unit)])]
     lines += ["", *aligned([HEADS, *guarantees(audit)])]
     lines += [f"({CONSTANTS})"]
     return "\n".join([*lines, *remarks(audit.notes, audit.bad)])
-
-
-def _paragraph(text: str) -> list[str]:
-    return [f"  {line}" for line in textwrap.wrap(text, WIDTH)]
 
 
 def title(audit: Audit) -> str:
@@ -115,7 +111,6 @@ def guarantees(audit: Audit) -> list[tuple[str, str, str, str]]:
     rows = []
     for promise in audit.promises:
         bound = promise.bound
-        name = f"{bound.name} {bound.note}".strip()
         factor = "says nothing yet" if bound.vacuous else plain(bound.factor, 3)
-        rows.append((name, plain(bound.total, 4), plain(bound.learning, 4), factor))
+        rows.append((promise.name, plain(bound.total, 4), plain(bound.learning, 4), factor))
     return rows

@@ -30,7 +30,7 @@ from belated.replays.contenders import OURS, Contender, Replayer
 from belated.replays.labels import Silence, in_unit
 from belated.replays.measures import Bin, Curve, Difference, Slice
 from belated.replays.result import Replay
-from belated.replays.task import Asked, Features, Labels, Task, task_of
+from belated.replays.task import Asked, Features, Labels, task_of
 
 __all__ = ["Bin", "Contender", "Curve", "Difference", "Replay", "Slice", "replay"]
 
@@ -141,23 +141,11 @@ def replay(
     others.check_loss(names, task.how)
     if refit is not None:
         check_refits(task.how.loss)
-    log = task.log
     held, every = (
-        None if length is None else in_unit(length, log.unit, has_dates=log.has_dates)
+        None if length is None else in_unit(length, task.log.unit, has_dates=task.log.has_dates)
         for length in (window, refit)
     )
-    return _played(task, names, held, every, progress)
-
-
-def _played(
-    task: Task,
-    also: tuple[str, ...],
-    window: float | None,
-    refit: float | None,
-    progress: bool | None,
-) -> Replay:
-    """Run all methods on a task, and gather what they lose in every slice."""
-    player = Replayer(task, also, window, refit)
+    player = Replayer(task, names, held, every)
     with progress_bar("replaying", player.steps, progress) as bar:
         found = {method.name: method for method in player.run(bar)}
     losses = {name: method.lost for name, method in found.items()}

@@ -154,24 +154,17 @@ class Replayer:
 
     def pair(self) -> Iterator[Contender]:
         """Yield our model, late and told at once."""
-        task, has_silence = self.task, self.task.how.silence is not None
-        settings = ["told what silence means"] if has_silence else []
-        about = "it learns from labels as they come"
-        if has_silence:
-            about = "it learns silence once an answer would have come"
-        if task.how.interactions == "auto":
-            settings.append('interactions="auto"')
-        about = f"the default LinearModel, {', '.join(settings) or 'no setting given'}; {about}"
-        yield self._linear(
-            OURS,
-            about,
-            self.ours,
-            Block.spoken if has_silence else Block.heard,
-            has_times=has_silence,
-        )
+        has_silence = self.task.how.silence is not None
+        settings = ["told what silence means"] * has_silence
+        settings += ['interactions="auto"'] * (self.task.how.interactions == "auto")
+        learns = "silence once an answer would have come" if has_silence else "labels as they come"
+        learns = f"it learns {'from ' * (not has_silence)}{learns}"
+        about = f"the default LinearModel, {', '.join(settings) or 'no setting given'}; {learns}"
+        told = Block.spoken if has_silence else Block.heard
+        yield self._linear(OURS, about, self.ours, told, has_times=has_silence)
         self._name_open_rows()
         about = "the same model, if every label came right after its prediction: not possible"
-        yield self._linear(AT_ONCE, about, task.how.model(), Block.at_once)
+        yield self._linear(AT_ONCE, about, self.task.how.model(), Block.at_once)
 
     def _name_open_rows(self) -> None:
         """Give the rows that are still open their keys."""
@@ -188,13 +181,13 @@ class Replayer:
 
     def _windowed(self) -> tuple[float, Contender]:
         """Run the model with labels that are held back for a window, the best of several."""
-        found: dict[float, Contender] = {}
-        for each in self.windows:
-            told, model = partial(self._held_back, each), self._patient(self.task.within(each))
-            contender = self._linear(WINDOW, "", model, told, is_window=True)
-            if not found or contender.mean_loss < min(c.mean_loss for c in found.values()):
-                found = {each: contender}
-        window, best = next(iter(found.items()))
+
+        def run(window: float) -> Contender:
+            told, model = partial(self._held_back, window), self._patient(self.task.within(window))
+            return self._linear(WINDOW, "", model, told, is_window=True)
+
+        found = ((each, run(each)) for each in self.windows)
+        window, best = min(found, key=lambda pair: pair[1].mean_loss)
         silent = "is silent" if self.task.how.silence is not None else "is left out"
         about = (
             f"the same model, told every label when its row is {self._span(window)} old; a row "

@@ -8,11 +8,12 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from belated.arrays import Array, Bools, Floats
+from belated.audits.silence import Deadline
 from belated.errors import LogError
 from belated.limits import HUGE_LABEL
 from belated.logs import Log, Unit
@@ -276,10 +277,8 @@ class Census:
         self.has_positive = False
         self.rows = self.silent = 0
         """Rows, and those without an answer."""
-        self.latest: Any = None
-        """The latest event of an answered row, or the latest prediction."""
-        self.longest: Any = None
-        """The longest that an answer took, as the clock of the log has it."""
+        self.deadline = Deadline()
+        """The latest event of an answered row, and the longest that an answer took."""
 
     def add(self, times: Times, truth: Array) -> None:
         """Count the rows of a block."""
@@ -290,12 +289,7 @@ class Census:
         self._check(truth)
         self.rows += len(truth)
         self.silent += int(np.count_nonzero(~times.answered))
-        ends, starts = times.observed_at[told], times.predicted_at
-        latest = ends.max(initial=starts.max())
-        self.latest = latest if self.latest is None else max(self.latest, latest)
-        if len(ends):
-            longest = (ends - starts[told]).max()
-            self.longest = longest if self.longest is None else max(self.longest, longest)
+        self.deadline.note(times, told)
 
     def _check(self, truth: Array) -> None:
         """Count targets that cannot be a label."""
@@ -437,8 +431,7 @@ class Census:
         return silence
 
 
-@dataclass(frozen=True, eq=False)
-class Hearing:
+class Hearing(NamedTuple):
     """Which labels are learned, which of them count, and what is only silence; by row.
 
     With silence, every row gets a label: the answer until its deadline, or else that of silence.
@@ -449,42 +442,31 @@ class Hearing:
     ends: Array
     """When labels are known."""
     labels: Floats
-    heard: Bools
+    answered: Bools
     counts: Bools
     is_silence: Bools
     waits: Floats
     """How long answers took; for silence, the deadline."""
 
 
-@dataclass(frozen=True)
-class Deadline:
-    """When no answer is one, by the clock of a log."""
-
-    span: Any = None
-    """How long an answer counts; None: silence means nothing."""
-    silence: float = math.nan
-    latest: Any = None
-    """The latest event of the log."""
-
-    def hearing(self, times: Times, labels: Floats) -> Hearing:
-        """Return what is heard of the rows of a block."""
-        told = times.answered & ~np.isnan(labels)
-        waits = times.lengths
-        if self.span is None:
-            nothing = np.zeros(len(told), dtype=np.bool_)
-            return Hearing(times.observed_at, labels, told, told, nothing, waits.astype(float))
-        due = times.predicted_at + self.span
-        in_time = told & (np.where(told, times.observed_at, due) <= due)
-        is_over = due <= self.latest
-        is_silence = is_over & ~in_time
-        return Hearing(
-            np.where(in_time, times.observed_at, due),
-            np.where(in_time, labels, np.where(is_silence, self.silence, np.nan)),
-            in_time | is_silence,
-            is_over,
-            is_silence,
-            np.where(in_time, waits, self.span).astype(float),
-        )
+def hearing(times: Times, labels: Floats, deadline: Deadline, silence: float) -> Hearing:
+    """Return what is heard of the rows of a block."""
+    told = times.answered & ~np.isnan(labels)
+    waits = times.lengths
+    if deadline.span is None:
+        nothing = np.zeros(len(told), dtype=np.bool_)
+        return Hearing(times.observed_at, labels, told, told, nothing, waits.astype(float))
+    at, in_time, due = deadline.ends(times, told)
+    is_over = due <= deadline.latest
+    is_silence = is_over & ~in_time
+    return Hearing(
+        at,
+        np.where(in_time, labels, np.where(is_silence, silence, np.nan)),
+        in_time | is_silence,
+        is_over,
+        is_silence,
+        np.where(in_time, waits, deadline.span).astype(float),
+    )
 
 
 def names_of(how: Labels) -> tuple[str, ...]:
@@ -521,20 +503,20 @@ def _rows(count: int) -> str:
 # ---- deadlines ---------------------------------------------------------------------------------
 
 
-def deadline_of(log: Log, said: Silence, census: Census, starts: Column) -> Any:
+def span_of(log: Log, said: Silence, found: Deadline, starts: Column) -> Any:
     """Return how long an answer counts, by the clock; by default the longest that one took."""
     if said.deadline is not None:
         span = in_unit(said.deadline, log.unit, has_dates=log.has_dates)
         return np.int64(round(span)) if starts.dtype.kind == "i" else span
-    if census.longest is None:
+    if found.longest is None:
         raise LogError("replay: no row has an answer; say --deadline to learn from silence alone")
-    is_over = total(lambda start: start + census.longest <= census.latest, starts)
+    is_over = total(lambda start: start + found.longest <= found.latest, starts)
     if is_over < ENOUGH * len(starts):
         raise LogError(
             "replay: the longest answer took so long that the deadline of most rows would be "
             "after the end of the log; say with --deadline how long an answer counts"
         )
-    return census.longest
+    return found.longest
 
 
 def in_model(log: Log, said: Silence, span: Any) -> float | timedelta:

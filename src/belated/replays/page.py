@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from belated._version import __version__
-from belated.audits.page import label_section
+from belated.audits.page import facts_of, label_section
 from belated.models.linear.losses import LOSSES
 from belated.replays.contenders import AT_ONCE, BEST_WINDOW, MEAN, OURS, WINDOW
 from belated.replays.measures import MANY, NO_DIFFERENCE, Difference, finite, natural
@@ -44,12 +43,12 @@ OFF_THE_CHART = 1.25
 def page_of(replay: Replay, command: str) -> Page:
     """Return what the page says."""
     task = replay.task
-    facts = {"belated": __version__, "notes": "; ".join(task.notes)}
-    facts["left out"] = str(task.log.bad) if task.log.bad else ""
+    outcomes = replay.outcomes
+    labels = outcomes and (label_section(outcomes, task.log.unit, replay.warning),)
     sections = (
         _differences(replay),
         _losses(replay),
-        *_by_label(replay),
+        *labels,
         _over_time(replay),
         _calibration(replay),
         *_slices(replay),
@@ -60,7 +59,7 @@ def page_of(replay: Replay, command: str) -> Page:
         "\n\n".join(filter(None, (advice(replay), replay.warning, title(replay)))),
         sections,
         command,
-        {name: text for name, text in facts.items() if text},
+        facts_of(task.notes, task.log.bad),
         _numbers(replay),
     )
 
@@ -163,12 +162,6 @@ def _losses(replay: Replay) -> Section:
         f"{_moment(replay, replay.task.begun)} on."
     )
     return Section("How good is every method?", None, says, Table(heads, tuple(rows)))
-
-
-def _by_label(replay: Replay) -> Iterable[Section]:
-    """Show waits by label, where there is something to compare."""
-    if replay.outcomes:
-        yield label_section(replay.outcomes, replay.task.log.unit, replay.warning)
 
 
 def _over_time(replay: Replay) -> Section:

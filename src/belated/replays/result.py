@@ -254,13 +254,14 @@ class Replay(Finding):
 
     def _method(self, method: Contender) -> dict[str, Any]:
         curve, share = self.curves[method.name], self.share(method.name)
+        apart = self.differences.get(method.name)
         return {
             "name": method.name,
             "about": method.about,
             "mean_loss": finite(method.mean_loss),
             "later_loss": finite(method.later_loss),
             "against_ours": None if share is None else share.mean,
-            "difference": self._difference(method.name),
+            "difference": None if apart is None else _plain(asdict(apart)),
             "standing": None if method.name == OURS else self.standing(method.name),
             "scores": _plain(self.scores.get(method.name, {})),
             "labels_used": method.used,
@@ -269,11 +270,6 @@ class Replay(Finding):
             "cumulative": [finite(loss) for loss in curve.cumulative.tolist()],
             "calibration": [asdict(bin) for bin in self.calibration.get(method.name, ())],
         }
-
-    def _difference(self, name: str) -> dict[str, float | None] | None:
-        """Return the difference to ours and its interval, in units of the measure."""
-        apart = self.differences.get(name)
-        return None if apart is None else _plain(asdict(apart))
 
     def write_predictions(self, path: str | PathLike[str]) -> None:
         """Write every prediction of every method as CSV or Parquet, as the name of the file ends.

@@ -15,6 +15,7 @@ import numpy as np
 from belated.arrays import Array, Bools, Floats, Ints
 from belated.audits import ROWS, stored_in
 from belated.audits.labels import Outcome, WaitsByLabel
+from belated.audits.silence import Deadline
 from belated.errors import LogError, OutOfOrder
 from belated.keys import Key
 from belated.logs import DateOrder, Kinds, Log, OnBad, Scan, Told, Unit, leaks, scan
@@ -31,16 +32,16 @@ from belated.replays.baselines import Arrivals, Feeder, Part, windows
 from belated.replays.columns import Column, Texts, parts, total
 from belated.replays.labels import (
     Census,
-    Deadline,
     Hearing,
     Labels,
     Silence,
     Values,
     arrivals,
-    deadline_of,
+    hearing,
     in_model,
     in_unit,
     names_of,
+    span_of,
 )
 from belated.replays.saving import keys_of
 from belated.report.slicing import COLUMNS, FEW, coded
@@ -214,8 +215,8 @@ class Task:
         """Yield all rows in blocks."""
         place = 0
         for start in range(0, self.rounds, size):
-            part = {name: column[start : start + size] for name, column in self._by_row.items()}
-            ends = np.append(0, np.cumsum(part.pop("entries")))
+            span = slice(start, start + size)
+            ends = np.append(0, np.cumsum(self.columns["entries"][span]))
             entries = slice(place, place + int(ends[-1]))
             rows = Rows(
                 ends,
@@ -223,12 +224,8 @@ class Task:
                 self.columns["values"][entries],
             )
             place = entries.stop
-            yield Block(rows=rows, **part)
-
-    @property
-    def _by_row(self) -> dict[str, Column]:
-        others = ("places", "values", "known_labels", "known_weights", "delays")
-        return {name: column for name, column in self.columns.items() if name not in others}
+            part: Any = {name: self.columns[name][span] for name in Block._fields[:-1]}
+            yield Block(**part, rows=rows)
 
     def arrivals(self, block: Block) -> Arrivals:
         """Return what is heard of rows and when, in the unit of the log, for baselines."""
@@ -372,9 +369,7 @@ class Source:
         self.dtype = self.head.predicted_at.dtype
 
     def _first(self) -> Log:
-        if isinstance(self.data, Log):
-            return self.data.take(slice(0, 0))
-        for block in self.data:
+        for block in self._blocks():
             return block.take(slice(0, 0))
         raise LogError(f"logs: {self.data.name} has no rows that can be used\n{self.data.bad}")
 
@@ -397,10 +392,6 @@ class Source:
             for start in range(0, len(self.data), ROWS):
                 yield self.data.take(slice(start, start + ROWS))
 
-    def read(self, progress: Callable[[int], None] | None) -> Log:
-        """Return the whole log in memory."""
-        return self.data if isinstance(self.data, Log) else self.data.read(progress)
-
     def numbers(self, start: int, end: int) -> list[int]:
         """Return the rows of consecutive tickets."""
         if self.order is None:
@@ -422,45 +413,42 @@ def task_of(
     stored = None if isinstance(data, Log) else stored_in(data)
     own: Sequence[Key] | None = None
     if stored is not None:
-        check(stored, asked)
-        how, loss = labels_of(stored, how, loss)
-        silence = silence_of(stored, silence)
-    silence.check()
-    if stored is not None:
-        data, own = log_of(stored, asked, silence), keys_in(stored, asked)
+        data, own, how, silence, loss = _of_store(stored, asked, how, silence, loss)
         asked = replace(asked, is_stored=True, key=asked.key if own is None else None)
+    silence.check()
     found, name, features = _opened(data, asked, silence)
     if isinstance(found, Scan) and hasattr(data, "read_next_batch"):
         found = found.read(progress)  # such a stream can be read only once
-    survey, source = Survey(asked, how, silence), Source(found, own)
     try:
-        survey.read(source, progress)
+        survey = Survey(asked, how, silence, Source(found, own), progress)
     except OutOfOrder:
-        survey = Survey(asked, how, silence)
-        survey.read(Source(source.read(progress), own), progress)
+        whole = found if isinstance(found, Log) else found.read(progress)
+        survey = Survey(asked, how, silence, Source(whole, own), progress)
     return survey.task(name, features, loss, first)
 
 
 class Survey:
     """Two passes over a log: one finds out what its columns are, and one writes its rows down."""
 
-    def __init__(self, asked: Asked, how: Labels, said: Silence) -> None:
-        self.asked, self.said = asked, said
+    def __init__(
+        self,
+        asked: Asked,
+        how: Labels,
+        said: Silence,
+        source: Source,
+        progress: Callable[[int], None] | None,
+    ) -> None:
+        """Do the first pass."""
+        self.asked, self.said, self.source = asked, said, source
         self.census = Census(how)
         self.values: dict[str, Values] = {}
         """What is in the columns of features."""
-        self.starts: Column | None = None
+        self.starts = Column(source.dtype if source.dtype.kind != "M" else np.int64)
         self.sample: list[Log] = []
         """The first rows, in which features are looked at that may know the answer."""
-
-    def read(self, source: Source, progress: Callable[[int], None] | None) -> None:
-        """Do the first pass."""
-        self.source = source
         self.is_arrival = self.source.head.target is None and self.said.value is not None
         for log in self.source:
             times = log.times
-            if self.starts is None:
-                self.starts = Column(times.predicted_at.dtype)
             self.starts.append(times.predicted_at)
             if self.census.rows < LOOKED_AT:
                 self.sample.append(log)
@@ -485,10 +473,8 @@ class Survey:
         )
         chosen, kinds, names = _features(head, name, features, asked, self.values)
         if self.source.order is not None:
-            census.first_wrong = (
-                int(self.source.order[census.first_wrong[0]]),
-                census.first_wrong[1],
-            )
+            row, value = census.first_wrong
+            census.first_wrong = int(self.source.order[row]), value
         census.check_range(how, name)
         how, deadline = self._deadline(how)
         sample = joined(self.sample, head.bad)
@@ -496,8 +482,8 @@ class Survey:
         sample = replace(sample, features={n: c for n, c in sample.features.items() if n in names})
         # A store wrote its features together with the question.
         vouched = chosen if asked.is_stored else asked.known
-        hearing = deadline.hearing(sample.times, how.of(self._truth(sample)))
-        notes = checked(sample, hearing, name, chosen, kinds, vouched)
+        heard = hearing(sample.times, how.of(self._truth(sample)), deadline, how.silence or 0.0)
+        notes = checked(sample, heard, name, chosen, kinds, vouched)
         written = self._written(how, deadline, chosen, self._slices(chosen), first)
         return Task(
             self.source,
@@ -523,15 +509,14 @@ class Survey:
             return how, Deadline()
         if log.weight is not None:
             raise LogError("replay: with silence every label counts once; leave out the weight")
-        assert self.starts is not None  # as there are rows
-        silence = census.silence_of(how, said)
-        span = deadline_of(log, said, census, self.starts)
-        if self.starts[0:1][0] + span > census.latest:
+        silence, found = census.silence_of(how, said), census.deadline
+        found.span = span_of(log, said, found, self.starts)
+        if self.starts[0:1][0] + found.span > found.latest:
             raise LogError(
                 "replay: no deadline has passed when the log ends; give a shorter --deadline"
             )
-        how = replace(how, silence=silence, deadline=in_model(log, said, span))
-        return how, Deadline(span, silence, census.latest)
+        how = replace(how, silence=silence, deadline=in_model(log, said, found.span))
+        return how, found
 
     def _slices(self, chosen: Sequence[str]) -> Sequence[str]:
         """Return columns to slice by: those that are named, or text features with few values."""
@@ -551,72 +536,51 @@ class Survey:
     ) -> dict[str, Any]:
         """Write every row down as methods see it, and count waits by label."""
         head, asked = self.source.head, self.asked
-        kind = head.times.predicted_at.dtype
-        whole, flag, short = np.dtype(np.int64), np.dtype(np.bool_), np.dtype(np.int32)
-        columns = {
-            **{name: Column(kind) for name in ("asked", "ends")},
-            **{name: Column() for name in ("labels", "weights", "waits", "values")},
-            **{name: Column(flag) for name in ("answered", "learned", "counts", "is_silence")},
-            "entries": Column(short),
-            "places": Column(short),
-            "delays": Column(whole),
-            **{name: Column() for name in ("known_labels", "known_weights")},
-        }
-        found: dict[str, Words | Column] = {
+        columns: dict[str, Column] = {}
+
+        def write(**cells: Array) -> None:
+            for name, column in cells.items():
+                columns.setdefault(name, Column(column.dtype)).append(column)
+
+        shown: dict[str, Words | Column] = {
             name: Column() if head.features[name].dtype.kind == "f" else Words() for name in slices
         }
         keys = Texts() if asked.key is not None or self.source.own is not None else None
         table, feeder, count = how.model().hasher.table, Feeder(), 0
-        raw, made = WaitsByLabel(), WaitsByLabel()
+        raw, made, names = WaitsByLabel(), WaitsByLabel(), np.array(names_of(how), dtype=object)
         for log in self.source:
             if first is not None:
                 log = log.take(slice(0, max(0, first - count)))
             if not len(log):
                 break
-            truth = self._truth(log)
-            hearing = deadline.hearing(log.times, how.of(truth))
+            asked_at, nothing = log.times.predicted_at, np.empty(0)
+            heard = hearing(log.times, how.of(self._truth(log)), deadline, how.silence or 0.0)
             weights = np.ones(len(log)) if log.weight is None else log.weight
-            learned, counts = hearing.heard & (weights > 0.0), hearing.counts & (weights > 0.0)
-            rows = table({name: log.features[name] for name in chosen}) if chosen else None
-            block: dict[str, Array | list[float]] = {
-                "asked": log.times.predicted_at,
-                "ends": hearing.ends,
-                "weights": weights,
-                "labels": hearing.labels,
-                "waits": hearing.waits,
-                "learned": learned,
-                "answered": hearing.heard,
-                "counts": counts,
-                "is_silence": hearing.is_silence,
-                "entries": np.zeros(len(log)) if rows is None else np.diff(rows.indptr),
-                "places": [] if rows is None else rows.indices,
-                "values": [] if rows is None else rows.values,
-                "known_labels": hearing.labels[counts],
-                "known_weights": weights[counts],
-            }
-            for name, cells in block.items():
-                columns[name].append(cells)
-            part = feeder.feed(log.times.predicted_at, hearing.ends, counts, weights, weights)
-            columns["delays"].append(part.delays)
-            waits = np.where(learned & ~hearing.is_silence, hearing.waits, np.nan)
-            if log.target is not None and not raw.are_many:
+            learned, counts = heard.answered & (weights > 0.0), heard.counts & (weights > 0.0)
+            rows = Rows(np.zeros(len(log) + 1, np.int64), np.empty(0, np.int64), nothing)
+            if chosen:
+                rows = table({name: log.features[name] for name in chosen})
+            write(asked=asked_at, weights=weights, learned=learned)
+            write(**heard._replace(counts=counts)._asdict())
+            entries, places = np.diff(rows.indptr), rows.indices
+            write(entries=entries.astype(np.int32), places=places.astype(np.int32))
+            write(values=rows.values)
+            write(known_labels=heard.labels[counts], known_weights=weights[counts])
+            write(delays=feeder.feed(asked_at, heard.ends, counts, weights, weights).delays)
+            waits = np.where(learned & ~heard.is_silence, heard.waits, np.nan)
+            if log.target is not None:
                 raw.add(log.target, waits)
-            if (names := names_of(how)) and not made.are_many:
-                made.add(np.where(hearing.labels > 0.5, *np.array(names, dtype=object)), waits)
-            for name, column in found.items():
+            if len(names):
+                made.add(np.where(heard.labels > 0.5, *names), waits)
+            for name, column in shown.items():
                 column.append(log.features[name])
             if keys is not None:
                 keys.append(self._keys(log, count))
             count += len(log)
-        nothing = np.empty(0)
-        asked_at = columns["asked"][0:0]
-        flush = (asked_at, asked_at, nothing.astype(np.bool_), nothing, nothing)
-        columns["delays"].append(feeder.feed(*flush, is_last=True).delays)
-        is_there = (head.target is not None, bool(names_of(how)))
-        both = zip((raw, made), is_there, strict=True)
-        few = [each for each, there in both if there and not each.are_many]
-        outcomes = few[0].outcomes() if few else ()
-        return {"columns": columns, "slices": found, "texts": keys, "outcomes": outcomes}
+        flush = (asked_at[:0], asked_at[:0], nothing.astype(np.bool_), nothing, nothing)
+        write(delays=feeder.feed(*flush, is_last=True).delays)
+        outcomes = (made if raw.are_many or head.target is None else raw).outcomes()
+        return {"columns": columns, "slices": shown, "texts": keys, "outcomes": outcomes}
 
     def _keys(self, log: Log, start: int) -> list[str]:
         """Return the keys of a block of rows."""
@@ -703,20 +667,16 @@ def _features(
         return chosen, log.kinds, others
     kinds = counted(log.kinds.only(kind.name for kind in log.kinds if kind.name != key), values)
     for name in slices:
+        for kind in kinds:
+            if kind.name == name not in kinds.names:
+                more = f"; it became {', '.join(kind.names)}" if kind.names else ""
+                raise LogError(
+                    f"replay: {name!r} is {kind.says} ({kind.why}){more}: slice by others"
+                )
         if name not in kinds.names:
-            _check_slice(kinds, name)
+            raise _absent(f"there is no column {name!r} to slice by; there are", kinds.names)
     shown = kinds if features == "all" else kinds.only(features)
     return shown.names, shown, kinds.names
-
-
-def _check_slice(kinds: Kinds, name: str) -> None:
-    known = [kind for kind in kinds if kind.name == name]
-    if known:
-        more = f"; it became {', '.join(known[0].names)}" if known[0].names else ""
-        raise LogError(
-            f"replay: {name!r} is {known[0].says} ({known[0].why}){more}: slice by others"
-        )
-    raise _absent(f"there is no column {name!r} to slice by; there are", kinds.names)
 
 
 # Logs of stores, as replays take them: with the loss, silence and deadline that the model had.
@@ -725,62 +685,40 @@ TARGET = "the label"
 """What the target of such a log is called; a feature may well be called ``label``."""
 
 
-def log_of(stored: StoredLog, asked: Asked, said: Silence) -> Log:
-    """Return the log of a store with its labels and features."""
-    span = math.inf
-    if said.value is not None and said.deadline is not None:
-        log = stored.log()
-        span = in_unit(said.deadline, log.unit, has_dates=log.has_dates)
+def _of_store(
+    stored: StoredLog, asked: Asked, how: Labels, said: Silence, loss: Loss | None
+) -> tuple[Log, Sequence[Key] | None, Labels, Silence, Loss | None]:
+    """Return a log of a store, its keys if they are asked for, and how its model learned from it.
+
+    Keys are no column, so that a feature of the same name stays one.
+    """
+    from belated.audits.stored_log import KEY  # which is loaded by now, as its log is there
+
+    _check_store(stored, asked)
+    told = stored.settings
+    if isinstance(told, Settings) and loss is None and not how.is_binary and how.clip is None:
+        how = replace(how, loss=told.loss, quantile=told.quantile, delta=told.delta)
+        loss = told.loss
+    is_told = told is not None and told.silence is not None
+    if told is not None and is_told and not said.answered_only:
+        value = told.silence if said.value is None else said.value
+        said = Silence(value, stored.told_deadline if said.deadline is None else said.deadline)
+    said.check()
+    log = stored.log()
+    if said.deadline is not None:
+        log = stored.log(in_unit(said.deadline, log.unit, has_dates=log.has_dates))
     wanted = None if asked.features == "all" else [*asked.features, *(asked.slices or ())]
     features = stored.features(wanted)
     for name in asked.kinds:
         if features.pop(name, None) is None:
             raise _absent(f"{stored.name} has no feature {name!r}; it has", features)
-    log = stored.log(span)
-    notes = (*log.notes, *_notes(stored, said))
-    return replace(log, features=features, notes=notes)
+    is_open = not is_told or (said.deadline is None and said.value is not None)
+    notes = (*log.notes, *filter(None, [stored.left_out if is_open else ""]))
+    keys = keys_of(stored.keys(), KEY) if asked.key == KEY else None
+    return replace(log, features=features, notes=notes), keys, how, said, loss
 
 
-def keys_in(stored: StoredLog, asked: Asked) -> list[Key] | None:
-    """Return the key of every row where the keys of the store are asked for; None: others are.
-
-    They are no column, so that a feature of the same name stays one.
-    """
-    from belated.audits.stored_log import KEY  # which is loaded by now, as its log is there
-
-    return keys_of(stored.keys(), KEY) if asked.key == KEY else None
-
-
-def labels_of(stored: StoredLog, how: Labels, loss: Loss | None) -> tuple[Labels, Loss | None]:
-    """Return how labels are learned: as the model did, where nothing else is said."""
-    told = stored.settings
-    if not isinstance(told, Settings):
-        return how, loss
-    if loss is not None or how.is_binary or how.clip is not None:
-        return how, loss
-    how = replace(how, loss=told.loss, quantile=told.quantile, delta=told.delta)
-    return how, told.loss
-
-
-def silence_of(stored: StoredLog, said: Silence) -> Silence:
-    """Return what no answer means: what it meant to the model, where nothing else is said."""
-    told = stored.settings
-    if said.answered_only or told is None or told.silence is None:
-        return said
-    value = told.silence if said.value is None else said.value
-    deadline = stored.told_deadline if said.deadline is None else said.deadline
-    return Silence(value, deadline)
-
-
-def _notes(stored: StoredLog, said: Silence) -> list[str]:
-    """Say what of the model is left out."""
-    told = stored.settings
-    is_asked = told is None or told.silence is None
-    is_asked = is_asked or (said.deadline is None and said.value is not None)
-    return [stored.left_out] if is_asked and stored.left_out else []
-
-
-def check(stored: StoredLog, asked: Asked) -> None:
+def _check_store(stored: StoredLog, asked: Asked) -> None:
     """Refuse what is no log of labels, and columns of what the log has without them."""
     kind = stored.kind
     if kind == "Chooser":
@@ -794,13 +732,8 @@ def check(stored: StoredLog, asked: Asked) -> None:
             "labels; Store.replay builds one with other settings from it"
         )
     names = ("target", "predicted", "observed", "weight", "dates", "tz", "unit", "encoding")
-    given: list[Any] = [name for name in (*names, "missing") if getattr(asked, name)]
-    given += [what for what in asked.kinds.values() if what != "ignore"]
-    if given:
-        raise LogError(
-            f"replay: {stored.name} is the log of a store, which has its times, labels and "
-            f"features; leave out {', '.join(given)}"
-        )
+    given = {name: getattr(asked, name) for name in (*names, "missing")}
+    stored.refuse("replay", given | {what: what != "ignore" for what in asked.kinds.values()})
 
 
 # What is said before anything runs: features that know the answer, columns that say nothing.
@@ -832,7 +765,7 @@ def counted(kinds: Kinds, values: Mapping[str, Values]) -> Kinds:
 
 def checked(
     log: Log,
-    hearing: Hearing,
+    heard: Hearing,
     target: str,
     features: Sequence[str],
     kinds: Kinds,
@@ -843,7 +776,7 @@ def checked(
     ``log`` has the first rows, and ``vouched`` are columns of which somebody says that they are
     known when the prediction is made, whatever they look like.
     """
-    labels, known = hearing.labels, hearing.counts
+    labels, known = heard.labels, heard.counts
     there = [*(kind.name for kind in kinds), *log.features]
     leaks.check_known("replay", vouched, there, "is no feature; the features are")
     times, answered = log.times, log.answered
@@ -854,21 +787,15 @@ def checked(
         column = log.features[name]
         if source in vouched or name in vouched:
             continue
-        if what := _knows(column, labels, known, hidden, target):
-            found[name] = what
+        if leaks.is_target(column, labels, known):
+            found[name] = f"the target {target!r} under another name, in every answered row"
+        elif what := hidden.known_by(column):
+            found[name] = f"the target {target!r} {what}" if what == leaks.CHANGED else what
         elif doubt := _doubt(column, labels, known, answered):
             notes.append(f"{name} {doubt} Then leave it out (--ignore {source})")
     if found:
         raise leaks.told("replay", found, sources, "the prediction is made")
     return tuple(notes)
-
-
-def _knows(column: Array, labels: Floats, known: Bools, hidden: Hidden, target: str) -> str:
-    """Say what of the answer a feature is; nothing where it is nothing of it."""
-    if leaks.is_target(column, labels, known):
-        return f"the target {target!r} under another name, in every answered row"
-    what = hidden.known_by(column)
-    return f"the target {target!r} {what}" if what == leaks.CHANGED else what
 
 
 def _doubt(column: Array, labels: Floats, known: Bools, answered: Bools) -> str:

@@ -23,10 +23,9 @@ if TYPE_CHECKING:
 def summary(replay: Replay) -> str:
     """Return all lines."""
     lines = [*textwrap.wrap(title(replay), WIDTH), ""]
-    lines += [f"  {line}" for line in textwrap.wrap(advice(replay), WIDTH - 2)]
-    if replay.warning:
-        lines += ["", *(f"  {line}" for line in textwrap.wrap(replay.warning, WIDTH - 2))]
-    lines += ["", *textwrap.wrap(caption(replay), WIDTH)]
+    for text in filter(None, (advice(replay), replay.warning)):
+        lines += [*(f"  {line}" for line in textwrap.wrap(text, WIDTH - 2)), ""]
+    lines += textwrap.wrap(caption(replay), WIDTH)
     lines += [*aligned([HEADS, *table(replay)]), ""]
     for name, method in replay.methods.items():
         lines += textwrap.wrap(f"{name}: {method.about}", WIDTH, subsequent_indent="  ")
