@@ -124,7 +124,8 @@ class NaiveDelays:
                 total = finished * in_time
                 for g, count in enumerate(groups):
                     total += count * mean_share(k, -g - e, self.by_time and g < 15)
-                logs.append(self.likelihood(k, m, t, moment) - answers * math.log(total))
+                log = self.likelihood(k, m, t, moment) - answers * math.log(total)
+                logs.append(log + math.log(apart))
                 found.append(total / in_time)
         weights = [math.exp(log - max(logs)) for log in logs]
         mean = math.fsum(w * each for w, each in zip(weights, found, strict=True))

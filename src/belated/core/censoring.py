@@ -375,6 +375,7 @@ class Delays(Component):
         for shape in range(SHAPES):
             place: cython.Py_ssize_t = shape * PLACES
             end = place + PLACES - 1
+            apart: cython.longlong = max(4 >> shape, 1)
             m = self.oldest / 1024.0
             while place + GROUPS <= end + 1:
                 last = max(place - self.beyond, shape * PLACES)
@@ -382,11 +383,11 @@ class Delays(Component):
                 for g in range(GROUPS):
                     s += self.weight[g] * self.mean_share[place + g]
                 self.found[fits] = s / self.share[last]
-                log = (k - 1) * logarithms - ages * k / m - ln(max(m / self.oldest, 1.0))
+                log = (k - 1) * logarithms - ages * k / m + ln(apart / max(m / self.oldest, 1.0))
                 log -= total * (k * ln(m / k) + log_gamma + ln(s))
                 self.likelihood[fits] = log
                 fits += 1
-                for _ in range(max(4 >> shape, 1)):
+                for _ in range(apart):
                     place += 1
                     m /= STEP
             for i in range(k, 4 * k):
