@@ -17,8 +17,7 @@ AGES: list[int] = [*range(16), *((4 + j) * 2**e for e in range(2, 38) for j in r
 WIDTHS = {age: after - age for age, after in itertools.pairwise(AGES)}
 PASSES, QUANTILES = 20, 16
 CELL_UNITS, CELLS = 16, 256
-APART = {1: 4, 4: 2, 16: 1, 64: 1}
-"""By shape of a delay: how many quarters of a doubling its means are apart."""
+SHAPES = 1, 4, 16, 64
 
 
 @dataclass
@@ -116,16 +115,15 @@ class NaiveDelays:
         t, groups = self.groups(moment)
         finished = n - sum(groups)
         logs, found = [], []
-        for k, apart in APART.items():
-            for e in range(-40, 25, apart):
+        for k in SHAPES:
+            for e in range(-40, 25):
                 m, in_time = t * 2.0 ** (e / 4), 1.0
                 if self.by_time:
                     in_time = share_by(k, round(4 * math.log2(4096.0 / m)))
                 total = finished * in_time
                 for g, count in enumerate(groups):
                     total += count * mean_share(k, -g - e, self.by_time and g < 15)
-                log = self.likelihood(k, m, t, moment) - answers * math.log(total)
-                logs.append(log + math.log(apart))
+                logs.append(self.likelihood(k, m, t, moment) - answers * math.log(total))
                 found.append(total / in_time)
         weights = [math.exp(log - max(logs)) for log in logs]
         mean = math.fsum(w * each for w, each in zip(weights, found, strict=True))
