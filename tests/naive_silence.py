@@ -17,8 +17,7 @@ AGES: list[int] = [*range(16), *((4 + j) * 2**e for e in range(2, 38) for j in r
 WIDTHS = {age: after - age for age, after in itertools.pairwise(AGES)}
 PASSES, QUANTILES = 20, 16
 CELL_UNITS, CELLS = 16, 256
-APART = {1: 4, 4: 2, 16: 1, 64: 1}
-"""By shape of a delay: how many quarters of a doubling its means are apart."""
+SHAPES = 1, 4, 16, 64
 
 
 @dataclass
@@ -116,8 +115,8 @@ class NaiveDelays:
         t, groups = self.groups(moment)
         finished = n - sum(groups)
         logs, found = [], []
-        for k, apart in APART.items():
-            for e in range(-40, 25, apart):
+        for k in SHAPES:
+            for e in range(-40, 25):
                 m, in_time = t * 2.0 ** (e / 4), 1.0
                 if self.by_time:
                     in_time = share_by(k, round(4 * math.log2(4096.0 / m)))

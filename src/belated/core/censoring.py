@@ -210,10 +210,11 @@ class Delays(Component):
     proportion to 1 / m beyond. No answer takes longer than the deadline, so S / F(deadline) tickets
     could have been answered by now. With E the mean of that, P = (D + 1/2) / (E + 1) is the share
     of yes, and F(a) = H(a) E / D that of answers that come by the age a. Tickets are counted in
-    groups, as if they were spread evenly between the ages T, 2^(-1/4) T, ... in each. Two safety
-    rules: E is at least n / 8, so that P is at most eight times the share of yes so far; and with
-    the D' answers and the E' of the update before, at least E' + (1 - D' / D) E / 2: where E was
-    too large, some silence is learned between answers all the same. Before the first answer
+    groups, as if they were spread evenly between the ages T, 2^(-1/4) T, ... in each. Means are
+    taken at such steps as well, up to 64 T: with fewer, E depends on which of them is the nearest.
+    Two safety rules: E is at least n / 8, so that P is at most eight times the share of yes so far;
+    and with the D' answers and the E' of the update before, at least E' + (1 - D' / D) E / 2: where
+    E was too large, some silence is learned between answers all the same. Before the first answer
     predictions are those of n silent tickets.
 
     *When.* Of a yes that was heard all is learned at once. So a silence is learned with the chance
@@ -373,11 +374,10 @@ class Delays(Component):
         fits: cython.Py_ssize_t = 0
         k: cython.longlong = 1
         for shape in range(SHAPES):
-            place: cython.Py_ssize_t = shape * PLACES
-            end = place + PLACES - 1
+            first: cython.Py_ssize_t = shape * PLACES
             m = self.oldest / 1024.0
-            while place + GROUPS <= end + 1:
-                last = max(place - self.beyond, shape * PLACES)
+            for place in range(first, first + PLACES - GROUPS + 1):
+                last = max(place - self.beyond, first)
                 s = self.finished * self.share[last]
                 for g in range(GROUPS):
                     s += self.weight[g] * self.mean_share[place + g]
@@ -386,9 +386,7 @@ class Delays(Component):
                 log -= total * (k * ln(m / k) + log_gamma + ln(s))
                 self.likelihood[fits] = log
                 fits += 1
-                for _ in range(max(4 >> shape, 1)):
-                    place += 1
-                    m /= STEP
+                m /= STEP
             for i in range(k, 4 * k):
                 log_gamma += ln(1.0 * i)
             k *= 4
