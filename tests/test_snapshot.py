@@ -146,7 +146,7 @@ def test_equal_learners_still_write_the_golden_bytes(case: Case) -> None:
 def test_golden_snapshots_are_small_and_none_is_left_over() -> None:
     files = sorted(FOLDER.glob("*.blob"))
     assert files == sorted(case.file for case in CASES)
-    most = {"knobs.blob": 60_000, "intervals.blob": 25_000}  # of several models
+    most = {"knobs.blob": 60_000, "intervals.blob": 26_000}  # of several models
     assert all(file.stat().st_size < most.get(file.name, 15_000) for file in files)
 
 
