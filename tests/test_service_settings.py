@@ -17,6 +17,7 @@ import belated as bl
 from belated.errors import SpecError
 from belated.service import Limits, Server, Settings
 from belated.service.model_factory import KINDS, described, made
+from belated.service.settings import Configuration
 from service_calls import Caller, serving
 
 SPEC = bl.FirstOrder(bl.PFTRL(bl.Ball(2), bl.rates.Tight(1.0)))
@@ -264,3 +265,15 @@ def test_a_deadline_without_end_is_shown_and_taken_back(tmp_path: Path) -> None:
         assert (refused.status, refused.body["error"]["code"]) == (422, "bad_request")
         item["deadline"] = {"predictions": 3}
         assert ask("POST", "/models/some/predict", item).status == 200
+
+
+@pytest.mark.parametrize(
+    "url", ["postgresql://u@h/d?password=HUNTER2", "postgresql://u:HUN@TER2@h/d"]
+)
+def test_passwords_in_urls_are_refused_in_flags_and_hidden_in_texts(url: str) -> None:
+    with pytest.raises(SpecError, match="password on the command line"):
+        Configuration({"store": url}, {})
+    assert "TER2" not in str(Configuration({}, {"BELATED_STORE": url}))
+    with pytest.raises(SpecError) as refused:
+        Configuration({}, {"BELATED_ADVERTISE": url})
+    assert "TER2" not in str(refused.value)

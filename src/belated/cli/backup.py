@@ -21,8 +21,11 @@ def add_backup(commands: Commands) -> None:
 
 
 def _backup(arguments: argparse.Namespace) -> None:
+    from belated.errors import StoreError
     from belated.store.sqlite import backup
 
+    if "://" in arguments.data:
+        raise StoreError("backup: DATA is the file of a store; for PostgreSQL use pg_dump")
     size = backup(arguments.data, arguments.to)
     print(
         f"{arguments.to} has {size:,} bytes; belated serve --store {arguments.to} goes on from it"

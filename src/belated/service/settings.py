@@ -6,6 +6,7 @@ A flag goes before an environment variable, that before the TOML file, and that 
 from __future__ import annotations
 
 import ipaddress
+import json
 import math
 import re
 from collections.abc import Callable, Mapping
@@ -22,7 +23,7 @@ BATCH, FEATURES, ACTIONS, TEXT = 1000, 1000, 1000, 500
 PORT = 8765
 LogFormat = Literal["quiet", "text", "json"]
 Parser = Literal["h11", "httptools"]
-_PASSWORD = re.compile(r"(?<=://)([^/@:]*):[^@]*@")
+_PASSWORD = re.compile(r"(?<=://)([^/@:]*):[^/]*@|([?&](?:ssl)?password=)[^&\s\"']+")
 
 
 @dataclass(frozen=True)
@@ -126,6 +127,17 @@ TABLE: dict[str, Setting] = {
 _OF_LIMITS = frozenset(each.name for each in fields(Limits))
 
 
+def hide_passwords(text: str) -> str:
+    """Return a text without the passwords of the URLs in it.
+
+    >>> hide_passwords("postgresql://ann:a@b@host/db?sslpassword=c&x=1")
+    'postgresql://ann:***@host/db?sslpassword=***&x=1'
+    """
+    return _PASSWORD.sub(
+        lambda found: f"{found[1]}:***@" if found[2] is None else f"{found[2]}***", text
+    )
+
+
 def address_of(url: str, who: str = "Client") -> SplitResult:
     """Read the address of a server.
 
@@ -138,7 +150,9 @@ def address_of(url: str, who: str = "Client") -> SplitResult:
     except ValueError as error:  # the port is no number
         raise SpecError(f"{who}: {error}, got {url!r}") from error
     if not is_known:
-        raise SpecError(f"{who}: the address of a server is http://HOST:PORT, got {url!r}")
+        raise SpecError(
+            f"{who}: the address of a server is http://HOST:PORT, got {hide_passwords(url)!r}"
+        )
     return parts
 
 
@@ -197,7 +211,7 @@ class Configuration:
                 continue
             text = str(list(value) if isinstance(value, tuple) else value)
             if isinstance(value, str | Path):
-                text = '"' + re.sub(r'(["\\])', r"\\\1", _PASSWORD.sub(r"\1:***@", text)) + '"'
+                text = json.dumps(hide_passwords(text), ensure_ascii=False)
             lines.append(f"{name} = {text}  # {source}")
         return "\n".join(lines)
 
@@ -232,11 +246,11 @@ def _read(name: str, value: Any, source: str) -> Any:
                 return kind(value)
         except ValueError:
             pass
-        raise SpecError(f"serve: {source}: {name} is a number, got {value!r}")
+        raise SpecError(f"serve: {source}: {name} is a number, got {hide_passwords(repr(value))}")
     elif isinstance(value, str) and (not choices or value in choices):
         return value
     wanted = f"one of {', '.join(choices)}" if choices else "a text, or a list of texts"
-    raise SpecError(f"serve: {source}: {name} is {wanted}, got {value!r}")
+    raise SpecError(f"serve: {source}: {name} is {wanted}, got {hide_passwords(repr(value))}")
 
 
 def documentation() -> str:

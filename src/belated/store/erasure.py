@@ -51,6 +51,11 @@ class KeyEvents:
         self.changed: dict[int, Row] = {}
         """The rows that have some of them, without them, by their first events."""
         numbers = count(ticket)
+        # Find all tickets first: an event may name its ticket before another one gives the key.
+        for _, events in read_events(database, about, about.first):
+            for event in events:
+                self._is_of_key(event, numbers)
+        numbers = count(ticket)
         for row, events in read_events(database, about, about.first):
             found = [p for p, event in enumerate(events) if self._is_of_key(event, numbers)]
             if found:

@@ -27,7 +27,7 @@ from urllib.parse import urlsplit
 from belated.errors import MissingExtra, StoreDamaged, StoreError, StoreInUse, StoreUnavailable
 from belated.store.database import Note, Row, Saved
 from belated.store.heartbeat import CLOCK, LIMIT, LOCKS, Heartbeat
-from belated.store.tables import ADD_ROW, MIGRATIONS, TABLES, VERSION, Execute, Tables
+from belated.store.tables import ADD_ROW, MIGRATIONS, TABLES, VERSION, Execute, Tables, check_models
 
 _CLASS = 0x62656C61  # "bela", among the advisory locks
 _SETTING_UP = 0
@@ -165,6 +165,9 @@ class PostgreSQL(Tables):
                     f"open: {self.where} has a schema belated that is no store, or one of another "
                     "version of belated"
                 )
+            if known[comment[0]] < VERSION:
+                specs = connection.execute("SELECT spec FROM belated.models").fetchall()
+                check_models((spec for (spec,) in specs), self.where)
             for version in range(known[comment[0]] + 1, VERSION + 1):
                 connection.execute(MIGRATIONS[version])
                 connection.execute(f"COMMENT ON SCHEMA belated IS '{_COMMENT.format(version)}'")

@@ -26,7 +26,7 @@ from typing import Any
 from weakref import WeakSet
 
 from belated.errors import StoreClosed, StoreDamaged, StoreError, StoreInUse, StoreUnavailable
-from belated.store.tables import ADD_ROW, MIGRATIONS, TABLES, VERSION, Execute, Tables
+from belated.store.tables import ADD_ROW, MIGRATIONS, TABLES, VERSION, Execute, Tables, check_models
 
 _APPLICATION = 0x62656C61  # "bela"
 _FIRST = TABLES.format(
@@ -225,6 +225,8 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
             "anything; nothing has changed"
         )
     if version < VERSION:
+        if version:
+            check_models((spec for (spec,) in connection.execute("SELECT spec FROM models")), path)
         connection.executescript(
             f"BEGIN; {_steps(version, VERSION)} PRAGMA application_id = {_APPLICATION}; "
             f"PRAGMA user_version = {VERSION}; COMMIT;"

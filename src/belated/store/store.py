@@ -616,7 +616,7 @@ class Store:
                 saved = self._saved(about, model, stored._length, objects)
                 self.shadows.erase(about, found, rebuild)
                 names = self.writer.run(
-                    lambda: self._database.notes_with(about.number, found.numbers)
+                    lambda: self._database.notes_with(about.number, found.numbers, key)
                 )
                 rows = found.changed.values()
                 self._run_held(losses, lambda: self._restate(about, changed, saved, (rows, names)))

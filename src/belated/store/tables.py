@@ -6,6 +6,7 @@ by side, in order.
 
 from __future__ import annotations
 
+import json
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,7 +15,8 @@ from contextlib import AbstractContextManager
 from time import time
 from typing import Any
 
-from belated.errors import StoreDamaged
+from belated import sealed
+from belated.errors import SnapshotError, StoreDamaged, StoreError
 from belated.store.database import Described, Era, Note, Row, Saved
 from belated.store.events import move_row, seal_snapshot
 
@@ -48,6 +50,19 @@ ALTER TABLE notes ADD COLUMN size BIGINT;
 }
 """What leads from the version before to a version; a new store runs ``TABLES`` and all of them."""
 VERSION = max(MIGRATIONS)
+
+
+def check_models(specs: Iterable[bytes], where: object) -> None:
+    """Refuse to migrate a store whose models this version of belated cannot read."""
+    try:
+        for spec in specs:
+            sealed.kind_of(bytes(spec))
+    except SnapshotError as error:
+        raise StoreError(
+            f"open: {where} has models of another version of belated ({error}); nothing has changed"
+        ) from error
+
+
 ADD_ROW = "INSERT INTO events VALUES (?, ?, ?, ?)"
 _ADD_MODEL = (
     "INSERT INTO models (name, kind, spec, first, rule, length, erased, tickets) "
@@ -265,13 +280,17 @@ class Tables(ABC):
         found = self._read(text, (len(prefix), prefix))
         return [Note(name, written, bytes(body), *rest) for name, written, body, *rest in found]
 
-    def notes_with(self, model: int, events: AbstractSet[int]) -> list[str]:
-        """Return the names of the notes that were committed with one of these events."""
-        text, begin = f"SELECT name, event, size FROM notes WHERE event {_BETWEEN}", at(model, 0)
+    def notes_with(self, model: int, events: AbstractSet[int], key: str) -> list[str]:
+        """Return the names of a model's notes that name a key or belong to one of these events."""
+        begin, text = at(model, 0), json.dumps(key)[1:-1].encode()
+        quoted = b"'%b'" % text, b'"%b"' % text
         return [
             name
-            for name, row, size in self._read(text, _all(model))
+            for name, row, size, body in self._read(
+                f"SELECT name, event, size, body FROM notes WHERE event {_BETWEEN}", _all(model)
+            )
             if not events.isdisjoint(range(row - begin, row - begin + size))
+            or any(each in bytes(body) for each in quoted)
         ]
 
     def numbers(self) -> dict[str, int]:

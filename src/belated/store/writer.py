@@ -154,7 +154,8 @@ class Writer:
         task = Task(function, is_last)
         self._queue.put(task)  # one call, so that a signal comes before it or after it
         while not task.gate.acquire(timeout=_LOOK):
-            self._check_open()
+            if not (is_last and self.thread.is_alive()):  # the last task may take long
+                self._check_open()
         error, task.error = task.error, None
         if error is None:
             return task.result  # type: ignore[no-any-return]
