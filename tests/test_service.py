@@ -33,7 +33,6 @@ from belated.service.requests import Refused
 from belated.service.routes import ROUTES, description
 from belated.service.schemas import members, verbs
 from belated.service.settings import ACTIONS, BATCH, FEATURES, TEXT
-from belated.store import Store
 from service_calls import LINEAR, Caller, fill, serving
 
 KNOBS = {
@@ -604,14 +603,15 @@ def test_the_refusal_of_a_word_lists_those_that_there_are(
         assert f"there are: {values}" in refusal.body["error"]["message"]
 
 
-@pytest.mark.skipif(not hasattr(Store, "erase"), reason="stores cannot erase keys")
 def test_a_key_is_erased_with_the_responses_that_have_it(tmp_path: Path) -> None:
     with serving(tmp_path) as ask:
         item = {"features": {"x": 1.0}, "key": "someone"}
         first = ask("POST", "/models/value/predict", item, Idempotency_Key="k")
         ask("POST", "/models/value/observe", {"key": "someone", "value": 1.0})
-        erased = ask("POST", "/models/value/erase", {"key": "someone", "rebuild": True})
-        assert (erased.status, erased.body) == (200, {"tickets": 1, "events": 2})
+        for _ in range(2):  # a repeated request gets the first response
+            body = {"key": "someone", "rebuild": True}
+            erased = ask("POST", "/models/value/erase", body, Idempotency_Key="e")
+            assert (erased.status, erased.body) == (200, {"tickets": 1, "events": 2})
         again = ask("POST", "/models/value/predict", item, Idempotency_Key="k")
         assert (again.status, first.status) == (422, 200)  # its first response is not known
         told = ask("POST", "/models/value/observe", {"key": "someone", "value": 1.0})

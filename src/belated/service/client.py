@@ -400,8 +400,8 @@ class ModelMethods(Generic[M, Prediction, Peek]):
     @Method
     def erase(self, key: str, *, rebuild: bool = False) -> Plain:
         """Erase all that is stored of a key; with ``rebuild`` also what was learned from it."""
-        found = self._call("POST", "erase", {"key": key, "rebuild": rebuild}, timeout=_LONG)
-        return dict(found)
+        body = {"key": key, "rebuild": rebuild}
+        return dict(self._call("POST", "erase", body, key=uuid4().hex, timeout=_LONG))
 
     release = _simple(
         "release",

@@ -157,9 +157,17 @@ async def release_model(hub: Hub, request: Request) -> Answer:
 
 async def erase_key(hub: Hub, request: Request) -> Answer:
     """Erase all that is stored of a key; with ``rebuild`` also what was learned from it."""
-    given = decode(await request.body(), schemas.Erase)
-    found = await hub.erase(request.path["name"], given.key, given.rebuild)
-    return Answer(200, encode(schemas.Erased(found.tickets, found.events)))
+    body = await request.body()
+    given = decode(body, schemas.Erase)
+
+    async def work(keyed: Keyed | None) -> Answer:
+        found = await hub.erase(request.path["name"], given.key, given.rebuild)
+        answer = Answer(200, encode(schemas.Erased(found.tickets, found.events)))
+        if keyed is not None:
+            await hub.work(hub.store.keep, *keyed.note(answer))
+        return answer
+
+    return await once(hub, request, 0, body, work)
 
 
 async def rebuild_model(hub: Hub, request: Request) -> Answer:

@@ -96,7 +96,7 @@ ROUTES: tuple[Route, ...] = (
     _look("GET ...", "about", _to.Model, "Return what a model is."),
     _line("DELETE ...", "admin", _of.delete_model, statuses=(204,), **_ONCE),
     _line("POST .../release", "admin", _of.release_model, statuses=(204,)),
-    _line("POST .../erase", "admin", _of.erase_key, _to.Erase, _to.Erased),
+    _line("POST .../erase", "admin", _of.erase_key, _to.Erase, _to.Erased, **_ONCE),
     _line("POST .../rebuild", "admin", _of.rebuild_model, _to.Rebuild, _to.Model, **_ONCE),
     _line("POST .../import", "admin", _of.import_model, PARQUET, _to.Model, (201,), **_ONCE),
     _line("GET .../export", "admin", _of.export_model, None, PARQUET),
