@@ -312,7 +312,7 @@ def test_the_verdict_is_computed(found: Replay) -> None:
     ours, at_once = found.methods[OURS].mean_loss, found.methods[AT_ONCE].mean_loss
     assert found.price == pytest.approx(1.0 - at_once / ours)
     # Nothing is known of the first predictions; one start says little about the next one.
-    assert "no clear difference, so this log shows no price of lateness" in found.verdict
+    assert "no clear difference, so this log does not tell what lateness costs" in found.verdict
     assert ", -50.0% (" in changed(found, AT_ONCE, -0.5).verdict
     assert "that is the price of lateness" in changed(found, AT_ONCE, -0.5).verdict
     assert found.verdict in repr(found)

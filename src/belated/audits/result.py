@@ -258,7 +258,8 @@ class Audit(Finding):
         return (
             f"{self.never:,} of {self.rounds:,} were never answered. If no answer means no, as "
             "where only a sale is ever heard of, nothing is lost there: say so with --silence 0 "
-            f"(and --deadline 30d), {others}."
+            f"(and --deadline with how long an answer counts; {self.lasting(self.wait.p99)} is "
+            f"enough for 99 % of the answers so far), {others}."
         )
 
     def lasting(self, length: float) -> str:

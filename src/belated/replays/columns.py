@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from belated.arrays import Array, Floats, Ints
+from belated.errors import LogError
 
 PART = 1 << 20
 """Rows of a column that are in memory at once."""
@@ -42,8 +43,14 @@ class Column:
     def append(self, values: Any) -> None:
         """Add rows at the end."""
         array = np.ascontiguousarray(values, dtype=self.dtype)
-        self._file.seek(0, 2)
-        self._file.write(array.tobytes())
+        try:
+            self._file.seek(0, 2)
+            self._file.write(array.tobytes())
+        except OSError as error:
+            raise LogError(
+                f"replay: a temporary file cannot be written ({error}); free some space, or name "
+                "another folder with TMPDIR"
+            ) from error
         self._count += len(array)
 
     def __getitem__(self, rows: slice) -> Array:

@@ -202,7 +202,7 @@ class Replay(Finding):
         then += f", {size}" if size else ""
         means = {
             BETTER: "that is the price of lateness",
-            NO_DIFFERENCE: "no clear difference, so this log shows no price of lateness",
+            NO_DIFFERENCE: "no clear difference, so this log does not tell what lateness costs",
             WORSE: "lateness costs nothing here",
         }
         return f"{start}; {then}: {means[self.standing(AT_ONCE)]}."
