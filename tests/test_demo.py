@@ -69,7 +69,7 @@ def test_the_verdict_is_that_of_the_audit(told: tuple[str, Path]) -> None:
 def test_the_page_is_that_of_the_replay(told: tuple[str, Path], found: Replay) -> None:
     text = told[1].read_text()
     assert found.verdict in text
-    assert 700_000 < len(text) < 2_000_000
+    assert len(text) < 1_000_000
 
 
 def test_live_flights_are_real() -> None:
