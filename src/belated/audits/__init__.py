@@ -1,4 +1,4 @@
-"""What lateness costs on a log, at a glance.
+"""Audits: delays of a log, and their price in guarantees.
 
 >>> found = audit({"asked_at": [0, 1, 2, 3], "answered_at": [9, 2, 3, 4]}, unit="h")
 >>> print(found.experience)

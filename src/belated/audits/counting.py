@@ -1,4 +1,4 @@
-"""What an audit counts in one pass over a log, in order of prediction and in little memory."""
+"""Statistics of an audit, in one pass over a log in order of prediction and in little memory."""
 
 from __future__ import annotations
 
@@ -242,7 +242,7 @@ EXACT = 1_000_000
 
 @dataclass
 class Tally:
-    """What is counted; times are floats, in the log's own unit, after its first prediction."""
+    """Statistics of an audit; times are floats in the unit of the log, after its first time."""
 
     ties: Ties = "observe-first"
     deadline: Deadline = field(default_factory=Deadline)

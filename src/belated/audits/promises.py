@@ -1,4 +1,4 @@
-"""What each result of the paper promises on the delays of a log, and what it would without them.
+"""The guarantees of the paper for the delays of a log, and without delays.
 
 The constants are 1: gradients are at most 1 long (G), the set is 1 wide (D), curvature (lambda) and
 values (M) are 1, and the dimension is 10 where it counts. Ratios do not depend on G and D.
@@ -24,7 +24,7 @@ class Promise:
     """A guarantee and whom it is for."""
 
     answers: str
-    """What an answer holds, and of what losses."""
+    """The kind of answer and of losses."""
     bound: Bound
 
     @property

@@ -1,4 +1,4 @@
-"""What an audit finds, in numbers and in words."""
+"""The result of an audit, in numbers and in words."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _COUNTS = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Audit(Finding):
-    """What lateness does to a log: counts, delays, backlog, and the price of it in guarantees.
+    """The delays of a log: counts, delays, backlog, and the price of it in guarantees.
 
     Times and waits are in the log's own ``unit``: nanoseconds for datetimes.
     """
@@ -46,7 +46,7 @@ class Audit(Finding):
     is_epoch: bool = False
     """Whether times are numbers that count ``unit`` since 1970."""
     notes: tuple[str, ...] = ()
-    """What was noticed when the log was read."""
+    """Notes from reading the log."""
     zone: str | None = None
     """The zone whose clock people go by, where somebody said so."""
     kind: str | None = None
@@ -120,7 +120,7 @@ class Audit(Finding):
 
     @cached_property
     def promises(self) -> list[Promise]:
-        """What the results on gradients promise, with the lateness and without."""
+        """The guarantees for gradients, with the delays and without."""
         counts = self.rounds, self.tally.total_delay, self.tally.max_backlog
         return promises.from_counts(*counts)
 
@@ -144,7 +144,7 @@ class Audit(Finding):
 
     @property
     def verdict(self) -> str:
-        """What to know about this log: how late its answers are, and then the theory."""
+        """The lead: how late answers are, and then the theory."""
         return f"{self.experience} {self.theory}"
 
     @property
@@ -154,7 +154,7 @@ class Audit(Finding):
 
     @property
     def experience(self) -> str:
-        """What an engineer notices: how many answers come, how late, and how many are open."""
+        """The practical part: how many answers come, how late, and how many are open."""
         if not self.answered:
             return (
                 f"None of {counted(self.rounds, 'prediction')} was answered. {self._others}".strip()
@@ -170,7 +170,7 @@ class Audit(Finding):
 
     @property
     def _others(self) -> str:
-        """What became of predictions without an answer, and what a deadline adds."""
+        """The predictions without an answer, and the effect of a deadline."""
         if self.deadline is None:
             never = f"{self.never:,} {'was' if self.never == 1 else 'were'} never answered."
             return never if self.never and self.answered else ""
@@ -197,7 +197,7 @@ class Audit(Finding):
 
     @property
     def theory(self) -> str:
-        """What lateness does to the guarantee, which holds in the worst case: no measured error."""
+        """The effect of delays on the worst-case guarantee; it is no measured error."""
         if self.tally.total_delay == 0:
             return "The guarantee is what it would be without lateness."
         first = next((found for found in self.promises if not found.bound.vacuous), None)
@@ -209,7 +209,7 @@ class Audit(Finding):
 
     @property
     def _vacuous(self) -> str:
-        """What to say where no guarantee that waits for every answer says anything."""
+        """The sentence for logs on which no guarantee that waits for every answer holds."""
         if all(promise.bound.vacuous for promise in self.more_promises):
             return (
                 "The guarantees say nothing yet on this log: with its lateness each one exceeds "
@@ -243,12 +243,12 @@ class Audit(Finding):
 
     @property
     def warning(self) -> str:
-        """What to know if lateness depends on the label, or if most rows have no answer."""
+        """The warning that lateness depends on the label, or that most rows have no answer."""
         return " ".join(filter(None, (warning(self.outcomes, self.unit), self._silent)))
 
     @property
     def _silent(self) -> str:
-        """Say that no answer may be one, where that is so of most rows and nobody said anything."""
+        """Say that no answer may be one, where most rows have none and ``silence`` is not given."""
         is_told = self.is_told or self.has_silence or self.kind == "Learner"  # has no silence
         if is_told or 2 * self.never <= self.rounds or not self.answered:
             return ""

@@ -26,7 +26,7 @@ from belated.store.parquet import exported
 
 NAME = "log of a store"
 KEY = "key"
-"""What the column of keys is called."""
+"""The name of the column of keys."""
 MOST = 2_000
 """Names of features that a table has at most."""
 _ASKING = ("predict", "choose")
@@ -36,7 +36,7 @@ _NONE_AFTER = 1 << 63  # more than any ticket
 
 
 class Word(NamedTuple):
-    """What was said of a prediction."""
+    """The events of one prediction."""
 
     at: float
     """When, moved apart from other events of that time."""
@@ -77,7 +77,7 @@ class Asked:
 
 
 class StoredLog:
-    """What a log has of predictions and labels, with the times that events were given.
+    """Predictions and labels of a stored log, with the times that events were given.
 
     Where events were given none, they are as old as their commits.
     """
@@ -167,7 +167,7 @@ class StoredLog:
 
     @property
     def left_out(self) -> str:
-        """What to say of a deadline of the model that does not count; nothing if all is well."""
+        """Return a note on a deadline of the model that does not count, or an empty text."""
         told = self.settings
         if told is None or told.deadline is None or not math.isfinite(told.deadline):
             return ""
@@ -294,7 +294,7 @@ def _reading(name: str) -> Iterator[None]:
 def _has_times(lines: Iterable[Logged], earlier: Sequence[Told]) -> bool:
     """Tell whether a deadline that is a number alone is in the unit of the times of a log.
 
-    Who gives no time with the first prediction gives none later, and the model counts predictions.
+    If the first prediction has no time, no later event has one, and the model counts predictions.
     One that ``Store.rebuild`` has made asks the log: times that a length of time called for are
     those of the store, and say nothing to it.
     """

@@ -14,7 +14,7 @@ WHERE = {
     "zsh": 'eval "$(belated completion zsh)"             # in ~/.zshrc, after compinit',
     "fish": "belated completion fish | source             # in ~/.config/fish/config.fish",
 }
-"""What to write where, by shell."""
+"""The line of set-up and its file, by shell."""
 
 
 class _Option(NamedTuple):

@@ -1,4 +1,4 @@
-"""What a command says beside its results while it works, such as that a disk is full."""
+"""Messages of a command beside its results, such as that a disk is full."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ class Shop:
         self._visits, self._last = 0, 0.0
 
     def go_on(self, now: float) -> None:
-        """Show layouts to those who came, and tell of those who have bought."""
+        """Show layouts to new visitors, and report purchases."""
         rng, coming = self._rng, []
         while self._last <= now:
             self._last += rng.expovariate(_VISITS)

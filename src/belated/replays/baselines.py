@@ -1,4 +1,4 @@
-"""What people do about late labels without a model that knows of delays.
+"""Common ways to learn from late labels without a model that handles delays.
 
 * A **window**: every label is held back until its row is so old. It is the answer if one has come
   by then, and else what silence means; where silence means nothing, the row is never learned. So
@@ -300,7 +300,7 @@ TREES: Mapping[str, str] = MappingProxyType(
         "logistic": "log_loss",
     }
 )
-"""What scikit-learn calls the losses of its trees."""
+"""Names of the losses of the trees of scikit-learn."""
 MOST_WORDS = 200
 """Most words of a column that trees take for words."""
 LINEAR = ("squared", "logistic", "poisson")

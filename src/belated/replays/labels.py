@@ -162,7 +162,7 @@ ENOUGH = 0.5
 
 @dataclass(frozen=True)
 class Silence:
-    """What the caller says about rows without an answer."""
+    """The arguments about rows without an answer."""
 
     value: str | float | None = None
     """The target that no answer means; None: not given."""
@@ -252,7 +252,7 @@ class Values:
 
     @property
     def shown(self) -> str:
-        """What a constant is."""
+        """The type of a constant."""
         return repr(next(iter(self.counts), None)) if self.is_words else f"{self.low:g}"
 
     def array(self) -> Array:
@@ -264,7 +264,7 @@ class Values:
 
 
 class Census:
-    """What the first pass over a log counts to decide how targets become labels."""
+    """Counts of the first pass over a log, which decide how targets become labels."""
 
     def __init__(self, how: Labels) -> None:
         self.how = how

@@ -1,4 +1,4 @@
-"""What predictions were worth: over time, by what they said, and by slice."""
+"""Statistics of predictions: over time, by what they said, and by slice."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ MANY = 10.0
 WIDE = 1.0
 """Shares whose interval goes beyond this and holds 0 say nothing, and are not shown."""
 BETTER, WORSE, NO_DIFFERENCE = "better", "worse", "no clear difference"
-"""What is said of a method beside ours: its interval is below 0, above 0, or holds 0."""
+"""The standing of a method beside ours: its interval is below 0, above 0, or holds 0."""
 _QUANTILES = (
     *(2.3646, 2.3060, 2.2622, 2.2281, 2.2010, 2.1788, 2.1604),
     *(2.1448, 2.1314, 2.1199, 2.1098, 2.1009, 2.0930),
@@ -224,7 +224,7 @@ class Difference:
 
     @property
     def is_tie(self) -> bool:
-        """Whether the interval holds 0, so that nobody is ahead."""
+        """Whether the interval holds 0, so that no method is ahead."""
         return self.low <= 0.0 <= self.high
 
     @property
@@ -238,7 +238,7 @@ class Difference:
 
     @property
     def standing(self) -> str:
-        """What is said of the other method, in the words that texts, tables and pages have.
+        """Return the comparison with the other method in words that texts, tables and pages have.
 
         >>> Difference(-0.2, -0.3, -0.1).standing, Difference(0.2, 0.1, 0.3).standing
         ('better', 'worse')

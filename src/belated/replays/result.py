@@ -1,4 +1,4 @@
-"""What a replay finds, in numbers and in words."""
+"""The result of a replay, in numbers and in words."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Replay(Finding):
 
     @property
     def name(self) -> str:
-        """What the log is called."""
+        """The name of the log."""
         return self.task.log.name
 
     @property
@@ -71,12 +71,12 @@ class Replay(Finding):
 
     @property
     def measure(self) -> str:
-        """What mean losses are called."""
+        """The name of the mean loss."""
         return LOSSES[self.task.how.loss].measure
 
     @property
     def target(self) -> str:
-        """What is predicted, in words."""
+        """The predicted quantity, in words."""
         if self.task.is_arrival:
             return f"whether {self.task.target} is there"
         return self.task.how.words(self.task.target)
@@ -106,7 +106,7 @@ class Replay(Finding):
 
     @cached_property
     def calibration(self) -> Mapping[str, tuple[Bin, ...]]:
-        """What came of predictions that were about the same, by method."""
+        """Calibration: mean labels of similar predictions, by method."""
         return {name: measures.calibration(*known) for name, known in self._known.items()}
 
     @property
@@ -116,7 +116,7 @@ class Replay(Finding):
 
     @property
     def warning(self) -> str:
-        """What to know if lateness depends on the label, or nothing."""
+        """The warning that lateness depends on the label, or an empty text."""
         return says(self.task, self.outcomes)
 
     # ---- comparisons ---------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What a replay leaves behind: the model, ready to go on live, and every single prediction."""
+"""Files of a replay: the model, ready to go on live, and every single prediction."""
 
 from __future__ import annotations
 

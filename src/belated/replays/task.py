@@ -55,12 +55,12 @@ __all__ = ["ROWS", "Asked", "Block", "DueLabels", "Features", "Labels", "Task", 
 
 Features = Sequence[str] | Literal["all"]
 READ = ("target", "weight", "dates", "tz", "unit", "encoding", "missing", "on_bad")
-"""What is asked that says how a log is read."""
+"""Fields of ``Asked`` that are passed to ``logs.scan``."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What is asked of a log: which columns are what, and how they are read."""
+    """The arguments of a replay: which columns are what, and how they are read."""
 
     target: str | None = None
     predicted: str | None = None
@@ -144,12 +144,12 @@ class Task:
     target: str
     """The name of the target."""
     features: tuple[str, ...]
-    """What the methods see."""
+    """The rows that methods see."""
     kinds: Kinds = field(default_factory=Kinds)
-    """What the columns became, and why; nothing for a log that was made by hand."""
+    """The types of the columns, and why; nothing for a log that was made by hand."""
     silence: Silence = field(default_factory=Silence)
     notes: tuple[str, ...] = ()
-    """What is to be known before the result is believed."""
+    """Notes on the log that limit the result."""
     whole: int = 0
     """Rows of the log of which these are the first; 0: of all."""
     is_arrival: bool = False
@@ -442,7 +442,7 @@ class Survey:
         self.asked, self.said, self.source = asked, said, source
         self.census = Census(how)
         self.values: dict[str, Values] = {}
-        """What is in the columns of features."""
+        """The cells of the columns of features."""
         self.starts = Column(source.dtype if source.dtype.kind != "M" else np.int64)
         self.sample: list[Log] = []
         """The first rows, in which features are looked at that may know the answer."""
@@ -683,7 +683,7 @@ def _features(
 # Logs of stores, as replays take them: with the loss, silence and deadline that the model had.
 
 TARGET = "the label"
-"""What the target of such a log is called; a feature may well be called ``label``."""
+"""The name of the target of such a log; a feature may be called ``label``."""
 
 
 def _of_store(

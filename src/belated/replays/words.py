@@ -147,7 +147,7 @@ def table(replay: Replay) -> list[tuple[str, ...]]:
 
 
 def shown(replay: Replay, name: str) -> str:
-    """Return the name of a method, marked where nobody can have it."""
+    """Return the name of a method, marked where it needs labels before they arrive."""
     return f"{name} (unreachable)" if name == AT_ONCE and replay.task.is_late else name
 
 

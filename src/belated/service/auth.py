@@ -27,12 +27,12 @@ _MOST = 10_000  # buckets
 
 @dataclass(frozen=True)
 class Token:
-    """What is known of a token."""
+    """A token, without its secret."""
 
     name: str
     sha256: str
     scopes: frozenset[str]
-    """What it opens; admin opens all."""
+    """The scopes of the token; admin includes all."""
 
     def to_dict(self) -> dict[str, Any]:
         kept = [scope for scope in SCOPES if scope in self.scopes]

@@ -128,7 +128,7 @@ class Ticket(int):
 
 
 class Sync:
-    """What waits for responses; ``with`` closes clients and outboxes."""
+    """A client that waits for responses; ``with`` closes it."""
 
     close: Any
 
@@ -140,7 +140,7 @@ class Sync:
 
 
 class Async:
-    """What runs its methods in threads; ``async with`` closes clients and outboxes."""
+    """A client whose methods run in threads; ``async with`` closes it."""
 
     close: Any
     _threads: Any  # an executor
@@ -210,7 +210,7 @@ def _asking(name: str, about: str) -> Method[[], bool]:
 
 
 class ServerMethods(Generic[M]):
-    """What clients ask of a server; ``M`` is their class of models."""
+    """The requests to a server; ``M`` is the class of its models."""
 
     _sender: Sender
 
@@ -277,7 +277,7 @@ class ServerMethods(Generic[M]):
 
 
 class ModelMethods(Generic[M, Prediction, Peek]):
-    """What clients ask of a model; arguments and results are those of the models in process."""
+    """The requests to a model; arguments and results are those of the models in process."""
 
     def __init__(self, client: Any, name: str) -> None:
         self.client, self.name = client, name

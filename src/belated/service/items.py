@@ -37,7 +37,7 @@ Work = Callable[[Keyed | None], Awaitable[Answer]]
 
 
 class Result(NamedTuple):
-    """What became of an item, and the status of the response where it came alone."""
+    """The outcome of an item, and the status of the response to a single one."""
 
     status: int
     outcome: Any

@@ -136,7 +136,7 @@ def _make_intervals(coverage: float = 0.9, **settings: Any) -> Intervals:
 
 
 class _Kind(NamedTuple):
-    """What makes a kind of models, and how its settings are read."""
+    """A kind of models: its class, and how its settings are read."""
 
     make: Callable[..., Any]
     allowed: frozenset[str]

@@ -117,15 +117,15 @@ class ClosedKeys:
 
 
 class Measure(NamedTuple):
-    """What is drawn over time: its name, the mean so far, and over how many."""
+    """A curve of the dashboard: its name, the mean so far, and the count."""
 
     name: str
     mean: float | None
     over: int
     baseline: float | None = None
-    """What it is to be compared with."""
+    """The baseline value."""
     beside: str | None = None
-    """What that is, in words; None where there is nothing to compare with."""
+    """The name of the baseline; None without one."""
 
 
 class ModelState:
@@ -135,7 +135,7 @@ class ModelState:
         self.stored, self._signer, self._limits = stored, signer, limits
         self.name, self.kind, self.number = stored.name, stored.kind, stored.number
         self.unit: str | None = stored.read(lambda model: unit_of(stored.kind, model))
-        """What deadlines are counted in; None where there are none."""
+        """The unit of deadlines; None where there are none."""
         is_linear = stored.kind in ("LinearModel", "Intervals")
         pairs = clocked(self.model).settings.products if is_linear else ()
         self._interactions = sum(map(len, pairs))  # that a row may have

@@ -26,7 +26,7 @@ from belated.service.settings import ACTIONS, BATCH, FEATURES, TEXT
 from belated.store.kinds import KINDS
 
 NAME = "^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
-"""What the name of a model looks like."""
+"""The pattern of names of models."""
 Text = Annotated[str, Meta(min_length=1, max_length=TEXT)]
 Name = Annotated[str, Meta(pattern=NAME)]
 Cell = float | Annotated[str, Meta(max_length=TEXT)] | bool | None
@@ -217,7 +217,7 @@ Ranking = _response(
 # --- Items ------------------------------------------------------------------------------------
 
 SECONDS, PREDICTIONS, UNITS = "seconds", "predictions", "units"
-"""What deadlines are counted in; the last is the unit of times that were given in Python."""
+"""Units of deadlines; the last is the unit of times that were given in Python."""
 _TYPES: dict[str, Any] = {
     "key": Key | None,
     "at": Time | None,
@@ -233,7 +233,7 @@ _TYPES: dict[str, Any] = {
 }
 """The types of the arguments of methods."""
 _NAMES = {"answer": "value", "amount": "value", "actual": "setting"}
-"""What arguments are called in JSON that have a name of their own there."""
+"""Names in JSON of arguments that are named differently there."""
 
 
 class Member(NamedTuple):

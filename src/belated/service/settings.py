@@ -61,7 +61,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Settings:
-    """What ``belated serve`` is told."""
+    """Settings of ``belated serve``."""
 
     store: Annotated[StrPath, "the store: a file, or the URL of a database"] = "belated.db"
     host: Annotated[str, "where to listen"] = "127.0.0.1"

@@ -26,7 +26,7 @@ from belated.scalars import plain
 from belated.service.settings import address_of
 
 FAILURES = (OSError, http.client.HTTPException)
-"""What ``Connections.exchange`` raises where no response came."""
+"""Errors of ``Connections.exchange`` without a response."""
 RETRY_FOR = 30.0  # seconds after the first failure; the restart of a server takes less
 _NO_RESPONSE = (0, 502, 504)  # the server may have done what was asked
 RETRIED = frozenset((*_NO_RESPONSE, 408, 425, 429, 503))  # is sent again
@@ -35,7 +35,7 @@ _LONGEST_AFTER = 5.0  # seconds that a server may ask for with Retry-After
 
 
 class Response(NamedTuple):
-    """What a server answered; status 0 where no response came, with the reason as the body."""
+    """A response; status 0 where no response came, with the reason as the body."""
 
     status: int
     body: bytes

@@ -1,4 +1,4 @@
-"""What the dashboard shows of a model: ages of answers, counts, and how it went over time.
+"""The data of the dashboard: ages of answers, counts, and curves over time.
 
 Nothing that is learned depends on it, so it is kept in memory, with the curves in a note of the
 store now and then; after a crash the last half minute of a curve may be missing, and no event.

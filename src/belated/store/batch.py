@@ -1,4 +1,4 @@
-"""What is committed together, and the callers that wait for it."""
+"""Events that are committed together."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 Notes = Iterable[tuple[str, bytes]]
 Added = tuple["StoredModel | None", int, int, str, Notes, bytes | None]
-"""What one call adds to a batch: the model, the number of its first event, how many there are,
+"""Events that one call adds: the model, the number of its first event, how many there are,
 their text, notes that belong to them, and a snapshot of the model before that event."""
 
 
 class Batch:
-    """What is committed together, and the callers that wait for it."""
+    """Events that are committed together, and the callers that wait for them."""
 
     __slots__ = ("added", "callers", "error", "futures", "gates", "is_done")
 

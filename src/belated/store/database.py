@@ -1,4 +1,4 @@
-"""What a database has: models, rows of events, snapshots and notes."""
+"""The interface of databases: models, rows of events, snapshots and notes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Era(NamedTuple):
 
 @dataclass
 class Described:
-    """What is known of a model apart from its log."""
+    """The description of a model, without its log."""
 
     number: int
     name: str
@@ -57,7 +57,7 @@ class Described:
 
 
 class Row(NamedTuple):
-    """What one commit wrote of one model."""
+    """The rows that one commit wrote for one model."""
 
     model: int
     first: int
@@ -88,18 +88,18 @@ class Saved(NamedTuple):
     model: int
     length: int
     blob: bytes
-    """What it holds; as it is read, with a head (``belated.store.events.unseal_snapshot``)."""
+    """The snapshot; as it is read, with a head (``belated.store.events.unseal_snapshot``)."""
 
 
 class Readable(Protocol):
-    """What has the rows of logs."""
+    """A reader of log rows."""
 
     def rows(self, model: int, first: int) -> Iterator[Row]:
         """Return the rows of a model that hold events from ``first`` on."""
 
 
 class Source(Readable, Protocol):
-    """What has all that a model is built from."""
+    """A reader of log rows, snapshots and descriptions."""
 
     def snapshots(self, model: int) -> Iterator[Saved]:
         """Return the snapshots of a model, the newest first."""

@@ -25,7 +25,7 @@ from belated.store.lines import read_events
 
 
 class Erased(NamedTuple):
-    """What was erased of a key."""
+    """Counts of the tickets and events that were erased, and the emptied notes."""
 
     tickets: int
     """Tickets that ever had the key."""

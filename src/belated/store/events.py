@@ -60,16 +60,16 @@ from belated.store.database import Row, Saved
 PREDICT, OBSERVE, REVISE, ADD, CANCEL, TICK, SHOWN, MODE, PLAYED, PAUSE, REVERT, RESUME = range(12)
 """The codes of the table of methods."""
 ERASED = 12
-"""What stands in place of an answer that was erased."""
+"""The code in the place of an erased answer."""
 Event = list[Any]
 ANSWERS = (OBSERVE, REVISE, ADD)
 ANSWERING = (*ANSWERS, CANCEL, SHOWN, PLAYED)
-"""What is said of one ticket."""
+"""Codes of events of one ticket."""
 TIMED = frozenset(line.code for line in METHODS if "at" in line.arguments)
 NAMES = {
     line.code: line.name for line in METHODS if line.code is not None and line.name != "choose"
 } | {ERASED: "erased"}
-"""What events are called; what a chooser predicts is a choice."""
+"""Names of events; a prediction of a chooser is a choice."""
 
 LoggedTime = float | str
 """A time in the log: a number, or a date as ISO 8601 text where its kind is news to the model."""
@@ -440,7 +440,7 @@ def _ticket_in(model: Any, ticket: Any) -> Any:
 
 
 class _Gradients(list[str]):
-    """What a function has answered, as it is logged."""
+    """The answer of a user's function, as it is logged."""
 
 
 def _feedback(model: Any, feedback: Any, who: str) -> tuple[Any, Any]:

@@ -27,7 +27,7 @@ _CHUNK = 20_000  # events that are decoded at once
 REFUSALS = BelatedError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError
 
 Told = LinearSettings | KnobsSettings
-"""What a model was told."""
+"""A row value, label or reward in the log."""
 
 
 class Logged(NamedTuple):
@@ -38,7 +38,7 @@ class Logged(NamedTuple):
     written: float
     """When it was committed, in seconds since 1970."""
     verb: str
-    """What was called: "predict", "choose", "observe" and so on."""
+    """The method: "predict", "choose", "observe" and so on."""
     ticket: int | None = None
     key: Key | None = None
     at: float | None = None
@@ -48,7 +48,7 @@ class Logged(NamedTuple):
     features: Any = None
     """The features or the context, as they are logged."""
     action: str | None = None
-    """What was played; of ``Knobs`` the setting, as JSON."""
+    """The action that was played; of ``Knobs`` the setting, as JSON."""
     probability: float | None = None
     offered: tuple[str, ...] | None = None
     """The actions that this choice was among; None: those of the chooser."""

@@ -240,7 +240,7 @@ def _steps(before: int, version: int) -> str:
 
 def _schema(connection: sqlite3.Connection) -> set[tuple[str, str, str]]:
     rows = connection.execute("SELECT type, name, coalesce(sql, '') FROM sqlite_master").fetchall()
-    own = ("table", "index")  # whose names nobody else can give
+    own = ("table", "index")  # SQLite reserves these names
     return {row for row in rows if not (row[0] in own and row[1].startswith("sqlite_"))}
 
 

@@ -141,7 +141,7 @@ class Store:
         self._check_process()
 
     def _check_process(self) -> None:
-        """Refuse calls in a forked process before they wait for locks that nobody gives back."""
+        """Refuse calls in a forked process before they wait for a lock that it can never get."""
         if _forks[0] != self._process:
             raise errors.StoreError(
                 f"the store {self.where} was opened by the process that this one was forked from; "
@@ -203,7 +203,7 @@ class Store:
                     return stored
 
     def _opened(self, name: str, spec: Any) -> StoredModel:
-        """Return what all share who use a model, which is put in if it is new."""
+        """Return the shared handle of a model, which is put in if it is new."""
         stored = self._find(name)
         if stored is None and spec is None:
             raise self._unknown(name)
@@ -232,7 +232,7 @@ class Store:
 
         ``note`` is the name and the body of a note that is kept in the same commit (see ``keep``).
         """
-        self.check_open()  # before the locks, which nobody may give back after a fork
+        self.check_open()  # before the locks, which a forked process may never get
         with self._lock, (stored := self._there(name))._lock:
 
             def delete() -> None:
@@ -247,7 +247,7 @@ class Store:
     def release(self, name: str) -> None:
         """Forget a model, and let another process write it where several share a store.
 
-        Nothing of it is lost: ``model`` brings it back, and so do calls of those who still have it.
+        Nothing is lost: ``model`` loads it again, and so does any call on an existing handle.
         """
         self.check_open()
         with self._lock, (stored := self._there(name))._lock:
@@ -266,7 +266,7 @@ class Store:
         return stored
 
     def _find(self, name: str) -> StoredModel | None:
-        """Return what all share who use a model, also if another process has just made it."""
+        """Return the shared handle of a model, also if another process has just made it."""
         if _checked(name) not in self._models and self._database.is_shared:
             self.writer.run(self._reconcile)
         return self._models.get(name)
@@ -685,7 +685,7 @@ class Store:
 
         One row per event, with columns to look at; ``load`` makes the same model of it again. A
         name that ends like another kind of file, such as .csv, is refused. ``note`` goes into the
-        file as well, for whoever keeps something beside the model (``exported_note``).
+        file as well, for data that is kept beside the model (``exported_note``).
         """
         from belated.store import parquet
 
@@ -762,7 +762,7 @@ def _check_start(about: Described, spec: Any, model: Any) -> None:
     origin = about.eras[0].spec if about.eras else about.spec
     try:
         begun = kind.restored(origin, spec._parts).rounds
-    except errors.SnapshotError:  # it has Python objects of its own, and so nobody can tell
+    except errors.SnapshotError:  # it has Python objects of its own, so they cannot be compared
         return
     if model.rounds != begun:
         raise errors.SpecError(

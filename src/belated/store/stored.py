@@ -1,4 +1,4 @@
-"""What all models of a store have in common."""
+"""The methods that all models of a store share."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ T = TypeVar("T")
 Call = tuple[str, dict[str, Any]]
 """A method and its arguments by name."""
 Noted = Callable[[list[Any]], tuple[str, bytes]]
-"""What came of calls, to the name and the body of a note."""
+"""From outcomes of calls to the name and the body of a note."""
 _OF_MODELS = frozenset(line.name for line in METHODS)
 _LEFT_OUT = ("hasher", "model")  # of properties
 
@@ -62,7 +62,7 @@ class Pending:
     ) -> None:
         self.answer, self.batch, self._writer = answer, batch, writer
         self.events = events
-        """What is logged of each call; nothing where it was refused."""
+        """The events of each call; none where it was refused."""
 
     def result(self) -> Any:
         """Return the answer once it is committed, or raise ``NotCommitted``."""
@@ -128,7 +128,7 @@ class StoredModel:
         The error of a refused call is raised if it is a single one, and else stands in the place
         of its answer.
         """
-        self._store.check_open()  # before the lock, which nobody may give back after a fork
+        self._store.check_open()  # before the lock, which a forked process may never get
         self._writer.check()
         answers: list[Any] = []
         events: list[list[of.Event]] = []
@@ -267,7 +267,7 @@ class StoredModel:
         self._saved = self._length
         try:
             self._writer.add(self, "", 0, snapshot=model.snapshot())
-        except NotCommitted:  # those who wait for their events are told
+        except NotCommitted:  # the callers that wait for these events get the error
             return
         except (BelatedError, MemoryError) as error:  # the log has everything all the same
             LOG.warning("%r: no snapshot was written: %s", self.name, error)
@@ -278,7 +278,7 @@ class StoredModel:
     def begin(self, name: str, *given: Any, **named: Any) -> Pending:
         """Call a method by its name, and return at once; it counts when it is committed.
 
-        For those who must not wait: see ``Pending``.
+        For callers that must not block; see ``Pending``.
         """
         method = self._method(name)
         return self._apply([(method, method.bind(given, named))], is_single=True)

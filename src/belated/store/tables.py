@@ -48,7 +48,7 @@ ALTER TABLE notes ADD COLUMN event BIGINT;
 ALTER TABLE notes ADD COLUMN size BIGINT;
 """,
 }
-"""What leads from the version before to a version; a new store runs ``TABLES`` and all of them."""
+"""SQL that migrates from the version before; a new store runs ``TABLES`` and all of them."""
 VERSION = max(MIGRATIONS)
 
 
