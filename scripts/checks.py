@@ -43,7 +43,7 @@ LONG_COMPILED = (
     "rivals live capacity delayed_vaw knobs",
 )
 """The same for the compiled pass."""
-FEW, FEW_COMPILED = 100, 50
+FEW, FEW_COMPILED = 50, 50
 
 _LIVELY = [
     f"tests/test_{name}.py" for name in ("knobs", "knobs_live", "knobs_clock", "label_clipping")

@@ -27,7 +27,7 @@ class Deadline:
     >>> times = read_times([0.0, 1.0, 2.0, 9.0], [3.0, 8.0, None, None], "doc:")
     >>> deadline = Deadline(5.0)
     >>> deadline.note(times, times.answered)
-    >>> deadline.latest, deadline.longest, deadline.ends(times, times.answered).at
+    >>> float(deadline.latest), float(deadline.longest), deadline.ends(times, times.answered).at
     (9.0, 7.0, array([ 3.,  6.,  7., 14.]))
     """
 

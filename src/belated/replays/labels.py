@@ -197,7 +197,7 @@ class Values:
 
     >>> values = Values()
     >>> values.add(np.array([2.0, 1.0, np.nan, 2.0]))
-    >>> values.counts, values.low, values.high, values.missing
+    >>> values.counts, float(values.low), float(values.high), values.missing
     (Counter({2.0: 2, 1.0: 1}), 1.0, 2.0, 1)
     """
 
